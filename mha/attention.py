@@ -229,7 +229,7 @@ def tolerance(trace: Trace, relative: float = 1e-12) -> float:
     1e-12 between runs and machines, 1e-10 between engines.
     """
     scores = np.abs(trace.scores[trace.mask])
-    return relative * max(1.0, scores.max(initial=0.0), np.abs(trace.output).max(initial=0.0))
+    return relative * max(1.0, float(scores.max(initial=0.0)), float(np.abs(trace.output).max(initial=0.0)))
 
 
 def _inputs(queries: ArrayLike, keys: ArrayLike, values: ArrayLike, weights: Weights) -> tuple[Array, Array, Array]:

@@ -40,6 +40,12 @@ def strongest_key(weights: Array, allowed: Booleans) -> Integers:
     return np.where(empty_rows(allowed), -1, np.where(allowed, weights, -1).argmax(axis=-1))
 
 
+def ranked_keys(weights: Array, allowed: Booleans, top: int) -> list[list[int]]:
+    """The `top` positions of largest weight, strongest first, for each row of (N, Tk); blocked keys never count."""
+    order = np.argsort(np.where(allowed, -weights, np.inf), axis=-1, kind="stable")
+    return [[int(j) for j in row[: min(top, n)]] for row, n in zip(order, allowed.sum(axis=-1), strict=True)]
+
+
 def peak(weights: Array, allowed: Booleans) -> Array:
     """The largest weight of each row, (..., Tq)."""
     return np.where(empty_rows(allowed), np.nan, weights.max(axis=-1, initial=0.0))

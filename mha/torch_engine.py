@@ -29,6 +29,13 @@ def is_installed() -> bool:
     return find_spec("torch") is not None
 
 
+def load() -> None:
+    """Import PyTorch and keep it to one thread: small arrays gain nothing from more, and other sessions lose."""
+    import torch  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+
+
 def forward(
     queries: Array, keys: Array, values: Array, weights: Weights, allowed: Booleans, bias: Array | None
 ) -> dict[str, Array]:

@@ -1,0 +1,105 @@
+"""`make bench`: medians of what a person waits for, beside an empty Streamlit rerun on the same machine and run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from itertools import count
+from urllib.parse import quote, urlencode
+
+from playwright.sync_api import Browser, Page
+
+from bench.server_time import Client
+from rig.chromium import chromium
+from rig.server import Server, serve
+
+ROUNDS, WARM_UPS = 15, 3
+SCENES = {"8 heads x 8 tokens": (8, 8), "8 heads x 32 tokens": (8, 32), "8 heads x 128 tokens": (8, 128)}
+SCENES["16 heads x 128 tokens"] = (16, 128)
+
+NOTE_KEY = """() => document.addEventListener('keydown', () => { window.keyAt = performance.now() }, true)"""
+# The picture stands when the newest word is on its axis and the cells are an image; two frames later it is painted.
+PAINTED = """(word) => new Promise((done) => {
+  const stands = () => {
+    const said = document.querySelector('#said');
+    if (said) return said.textContent.includes(word);
+    const plot = document.querySelector('.js-plotly-plot');
+    return plot && plot.layout && JSON.stringify(plot.layout.yaxis).includes(word)
+      && plot.querySelector('.heatmaplayer image');
+  };
+  const look = () => stands()
+    ? requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - window.keyAt)))
+    : requestAnimationFrame(look);
+  look();
+})"""
+
+
+def texts(tokens: int) -> Iterator[tuple[str, str]]:
+    """Ever new texts of so many tokens, and the word that is new in each."""
+    for number in count():
+        word = f"new{number}"
+        yield " ".join([word, *(f"w{i}" for i in range(tokens - 1))]), word
+
+
+def open_page(browser: Browser, server: Server, heads: int) -> Page:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(f"{server.url}/?{urlencode({'heads': heads})}")
+    page.get_by_label("Your text").first.wait_for()
+    page.evaluate(NOTE_KEY)
+    return page
+
+
+def after_enter(page: Page, text: str, word: str) -> float:
+    field = page.get_by_role("textbox", name="Your text")
+    field.fill(text)
+    field.press("Enter")
+    return float(page.evaluate(PAINTED, word))
+
+
+def after_last_key(page: Page, text: str, word: str) -> float:
+    field = page.get_by_role("textbox", name="Your text")
+    field.fill(text[:-1])
+    field.press(text[-1])
+    return float(page.evaluate(PAINTED, word))
+
+
+def median_of(
+    measure: Callable[[Page, str, str], float], page: Page, tokens: int, new: Iterator[tuple[str, str]]
+) -> float:
+    times = [measure(page, *next(new)) for _ in range(WARM_UPS + ROUNDS)]
+    return statistics.median(times[WARM_UPS:])
+
+
+def painted(browser: Browser, app: Server, floor: Server) -> None:
+    print(f"From a changed text to the painted picture, medians of {ROUNDS}, ms")
+    print(f"{'':24}{'after Enter':>12}{'after last key':>16}")
+    scenes = [("empty rerun (floor)", floor, 8, 8), *((name, app, *size) for name, size in SCENES.items())]
+    for name, server, heads, tokens in scenes:
+        page, new = open_page(browser, server, heads), texts(tokens)
+        enter, key = (median_of(measure, page, tokens, new) for measure in (after_enter, after_last_key))
+        print(f"{name:24}{enter:12.0f}{key:16.0f}")
+        page.close()
+
+
+def server_times(app: Server, floor: Server) -> None:
+    print(f"\nServer time of a rerun over the loopback, medians of {ROUNDS}, ms, and bytes sent")
+    scenes = [("empty rerun (floor)", floor, 8, 8), *((name, app, *size) for name, size in SCENES.items())]
+    for name, server, heads, tokens in scenes:
+        new = texts(tokens)
+        with Client(server, urlencode({"heads": heads}, quote_via=quote)) as client:
+            answers = [client.type_text(next(new)[0]) for _ in range(WARM_UPS + ROUNDS)][WARM_UPS:]
+        print(
+            f"{name:24}{statistics.median(t for t, _ in answers):12.1f}{statistics.median(b for _, b in answers):16,.0f}"
+        )
+
+
+def main() -> None:
+    with serve() as app, serve("bench/floor.py") as floor, chromium() as browser:
+        at_start = app.memory()
+        painted(browser, app, floor)
+        server_times(app, floor)
+        print(f"\nMemory of the server, MB: {at_start:.0f} before the first page, {app.memory():.0f} after all this")
+
+
+if __name__ == "__main__":
+    main()

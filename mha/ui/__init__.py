@@ -1,0 +1,1 @@
+"""The only Streamlit code outside app.py and pages/."""

@@ -1,0 +1,33 @@
+"""What is the same around every page: its name in the browser, and the few styles Streamlit has no setting for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+# Our own file: a Material icon would be fetched from the network.
+ICON = Path(__file__).with_name("icon.svg")
+
+# Text that a person typed goes through st.html, escaped, and never through Markdown: these are its looks.
+# currentColor and opacity follow the theme, light or dark.
+STYLES = """<style>
+.stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem); }
+/* On a phone the text keeps a line of its own, and the buttons go below it. */
+.st-key-text_row .stTextInput { min-width: min(20rem, 100%); }
+.hl-line { margin: 0; line-height: 1.5; overflow-wrap: anywhere; }
+.hl-quiet { opacity: .75; font-size: .9rem; }
+.hl-note { margin: 0; padding: .4rem .8rem; border-left: 3px solid currentColor; font-size: .9rem;
+  overflow-wrap: anywhere; }
+.hl-heads { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1rem; margin: 0; }
+.hl-heads dt { font-weight: 600; white-space: nowrap; }
+.hl-heads dd { margin: 0; overflow-wrap: anywhere; }
+.hl-heads .hl-swatch { display: inline-block; width: .8em; height: .8em; margin-right: .5em; border-radius: 2px; }
+.hl-weight { font-variant-numeric: tabular-nums; opacity: .75; }
+</style>"""
+
+
+def set_up(title: str) -> None:
+    """Page settings and styles; the first Streamlit call of every page."""
+    st.set_page_config(page_title=f"{title} · Headlight", page_icon=str(ICON), layout="wide")
+    st.html(STYLES)

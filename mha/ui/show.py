@@ -1,0 +1,42 @@
+"""Small pieces of a page. Whatever a person typed is shown literally: as escaped HTML, never as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from mha import figures
+
+
+def theme() -> str:
+    """ "light" or "dark", as the browser shows the page."""
+    return st.context.theme.type or "light"
+
+
+def line(text: str, *, quiet: bool = False) -> None:
+    """One line of text, literally."""
+    st.html(f'<p class="hl-line{" hl-quiet" if quiet else ""}">{escape(text)}</p>', width="content")
+
+
+def notes(lines: Iterable[str]) -> None:
+    """Short notes, one line each; what they quote is shown literally."""
+    for text in lines:
+        st.html(f'<p class="hl-note">{escape(text)}</p>')
+
+
+def chart(figure: dict[str, Any], *, key: str, alt: str) -> None:
+    """A figure of ours, with its text alternative."""
+    st.plotly_chart(figure, key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch")
+
+
+def quoted(token: str) -> str:
+    """A token inside a sentence, as HTML: literal, in its own direction of writing."""
+    return f"<bdi>“{escape(token)}”</bdi>"
+
+
+def swatch(colour: str) -> str:
+    """A small square in a head's colour, as HTML."""
+    return f'<span class="hl-swatch" style="background:{colour}"></span>'

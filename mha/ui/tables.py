@@ -1,0 +1,63 @@
+"""The measures of the heads as tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pandas as pd
+import streamlit as st
+
+from mha import measures
+from mha.ui.compute import Pass
+from mha.ui.maps import head_names, position_labels
+
+COLUMNS = {
+    "entropy": ("Entropy, bits", "%.2f", "0 is one key only; log2(n) is all n keys alike."),
+    "entropy_share": ("Entropy, % of most", "percent", "Of log2 of the keys a query may look at."),
+    "distance": ("Mean distance", "%.2f", "How many positions away the looked-at keys lie, weighted."),
+    "peak": ("Largest weight", "%.3f", "The weight of each query's strongest key."),
+    "on_first": ("On first token", "%.3f", "The weight that goes to the first token."),
+    "on_self": ("On itself", "%.3f", "The weight a token keeps on itself."),
+    "on_previous": ("On previous token", "%.3f", "The weight on the token before; not defined for the first."),
+}
+
+
+def measured(run: Pass) -> None:
+    """The measures of every head, and the strongest key of every query."""
+    head_measures(run)
+    strongest_keys(run)
+
+
+def head_measures(run: Pass) -> None:
+    """A row per head: means over the queries for which a measure is defined."""
+    summary = measures.summarise(run.trace)
+    table = pd.DataFrame([asdict(head) for head in summary], index=pd.Index(head_names(len(summary)), name="Head"))
+    config = {
+        name: st.column_config.NumberColumn(label, format=form, help=help_text)
+        for name, (label, form, help_text) in COLUMNS.items()
+    }
+    st.dataframe(table[list(COLUMNS)], column_config=config, placeholder="not defined", alt="Measures of every head")
+    queries = len(run.tokens)
+    left_out = {label: summary[0].not_defined[name] for name, (label, _, _) in COLUMNS.items()}
+    said = [f"{label} for {count} of {queries}" for label, count in left_out.items() if count]
+    if said:
+        st.caption(f"Means over the {queries} queries. Left out because not defined: {'; '.join(said)}.")
+    else:
+        st.caption(f"Means over the {queries} queries.")
+
+
+def strongest_keys(run: Pass) -> None:
+    """A row per query, a column per head: the key with the largest weight, and that weight."""
+    labels = position_labels(run.tokens)
+    weights, allowed = run.trace.weights[0], run.trace.mask[0]
+    keys, peaks = measures.strongest_key(weights, allowed), measures.peak(weights, allowed)
+    columns = {
+        name: [
+            f"{labels[j]}  {weight:.2f}" if j >= 0 else "no key left"
+            for j, weight in zip(keys[h], peaks[h], strict=True)
+        ]
+        for h, name in enumerate(head_names(len(weights)))
+    }
+    st.dataframe(
+        pd.DataFrame(columns, index=pd.Index(labels, name="Query")), alt="Strongest key of every query, by head"
+    )

@@ -1,0 +1,27 @@
+"""Heads: what every head looks at, with the person's own words on the axes."""
+
+from functools import partial
+
+from mha.ui import compute, controls, explain, maps, proof, tables, views
+
+with controls.page("Heads") as settings:
+    tokens = controls.tokens(settings)
+    with controls.row():
+        explain.heads()
+        causal = controls.causal()
+    with compute.errors_shown():
+        run = compute.self_attention(tokens, settings.model, causal=causal)
+    views.open_one(
+        {
+            "All heads": partial(maps.all_heads, with_mean=settings.with_mean),
+            "One head": maps.one_head,
+            "Arrows": maps.arrows,
+            "One token": maps.one_token,
+            "Measures": tables.measured,
+            "Proof": proof.against_pytorch,
+        },
+        run,
+    )
+    explain.what_to_look_for(run)
+    explain.saturation(run, settings.model)
+    maps.numbers(run)

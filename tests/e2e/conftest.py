@@ -1,0 +1,67 @@
+"""A real server, a real Chromium: every test here carries the mark `browser`, and fails on console errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from rig.chromium import chromium
+from rig.server import serve
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the app; its log must stay free of tracebacks."""
+    log = tmp_path_factory.mktemp("server") / "log"
+    with serve(log=log) as running:
+        yield running.url
+    said = log.read_text()
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def fresh_page(browser: Browser) -> Callable[..., AbstractContextManager[Page]]:
+    """Pages without a past, as on somebody else's machine; each must end without an error in its console."""
+
+    @contextmanager
+    def fresh(**options: Any) -> Iterator[Page]:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        yield page
+        context.close()
+        assert errors == []
+
+    return fresh
+
+
+@pytest.fixture
+def page(fresh_page: Callable[..., AbstractContextManager[Page]]) -> Iterator[Page]:
+    with fresh_page() as opened:
+        yield opened
+
+
+@pytest.fixture
+def address(server: str) -> Callable[..., str]:
+    """The address of the first page with these settings."""
+    return lambda **settings: f"{server}/?{urlencode(settings, quote_via=quote)}"

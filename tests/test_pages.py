@@ -1,0 +1,144 @@
+"""Every page through Streamlit's AppTest: cold, by its own file, and behind the router."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from mha.config import EXAMPLES, PRESETS
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(ROOT.glob("pages/*.py"))  # a new page is tested without being listed
+VIEWS = ("All heads", "One head", "Arrows", "One token", "Measures", "Proof")
+
+HARD_TEXTS = {
+    "empty": "",
+    "spaces": "  \t\u3000 ",
+    "no break space only": "\u00a0",
+    "5,000 characters": "x" * 5_000,
+    "1,000 tokens": "ab " * 1_000,
+    "one token repeated": "the " * 30,
+    "one token": "alone",
+    "script": "<script>1</script>",
+    "image": "<img src=x onerror=document.title=1>",
+    "comment": "a <!-- b --> c",
+    "maths": "$x$ costs $5 or $6",
+    "emoji code": ":smile: :red[x] :material/home:",
+    "markdown": "**x** *x* `y` [a](b) # h",
+    "mail": "email:one@example.org",
+    "joined emoji": "hi 👨‍👩‍👧 ok 👍🏽",
+    "Arabic": "القطة تجلس على السجادة",
+    "Hebrew": "שלום עולם 123 abc",
+    "Chinese": "我 喜欢 喝 热 茶",
+    "numbers": "1 2 5",
+    "dates": "2024-01-01 2024-01-02",
+    "NUL": "a\0b c",
+    "bidi override": "a\u202eb c",
+    "template": "%{x} %{y:.2f}",
+}
+
+
+def opened(page: Path, **address: str) -> AppTest:
+    """A page run cold, as if opened by its own address."""
+    app = AppTest.from_file(str(page), default_timeout=30)
+    for key, value in address.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def assert_fine(app: AppTest) -> None:
+    assert [error.value for error in app.exception] == []
+    assert [error.value for error in app.error] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_runs_cold(page):
+    assert_fine(opened(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_runs_behind_the_router(page):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    assert_fine(app)
+    assert_fine(app.switch_page(f"pages/{page.name}").run())
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("text", HARD_TEXTS.values(), ids=HARD_TEXTS)
+def test_no_text_makes_a_view_fail(text, view):
+    app = opened(ROOT / "pages" / "heads.py", view=view, text="x", only="true")
+    app.text_input(key="text").set_value(text).run()
+    assert_fine(app)
+
+
+def test_no_tokens_offer_examples_and_keep_the_settings():
+    app = opened(ROOT / "pages" / "heads.py", text="", seed="7")
+    assert [button.label for button in app.button] == list(EXAMPLES)
+    app.button(key="example_1").click().run()
+    assert_fine(app)
+    assert app.text_input(key="text").value == EXAMPLES[1]
+    assert app.number_input(key="seed").value == 7
+    assert app.get("plotly_chart")
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_a_preset_sets_model_and_text(preset):
+    app = opened(ROOT / "pages" / "heads.py", heads="3", width="12", seed="9")
+    app.selectbox(key="preset").set_value(preset.name).run()
+    assert_fine(app)
+    assert app.text_input(key="text").value == preset.text
+    assert app.number_input(key="heads").value == preset.model.num_heads
+    assert app.selectbox(key="width").value == preset.model.d_model
+    assert app.selectbox(key="init").value == preset.model.init
+    assert app.selectbox(key="values").value == preset.model.values
+    assert app.selectbox(key="preset").value == preset.name
+
+
+def test_another_setting_is_no_preset_any_more():
+    app = opened(ROOT / "pages" / "heads.py")
+    assert app.selectbox(key="preset").value == PRESETS[0].name
+    app.selectbox(key="init").set_value("normal").run()
+    assert app.selectbox(key="preset").value is None
+
+
+def test_the_width_offers_only_what_the_heads_divide_and_follows_them():
+    app = opened(ROOT / "pages" / "heads.py")
+    app.number_input(key="heads").set_value(7).run()
+    assert_fine(app)
+    offered = [int(width) for width in app.selectbox(key="width").options]
+    assert offered == list(range(7, 513, 7))
+    assert app.selectbox(key="width").value == 63  # of the multiples of 7 the nearest to 64
+
+
+NONSENSE = {
+    "seed": ("abc", "0"),
+    "heads": ("99", "8"),
+    "width": ("-3", "64"),
+    "init": ("magic", "pytorch"),
+    "split": ("nope", "spaces"),
+    "bias": ("maybe", "false"),
+    "positions": ("7", "none"),
+    "view": ("Nowhere", "All heads"),
+    "head": ("99", "1"),
+    "v": ("12", "1"),
+}
+
+
+@pytest.mark.parametrize(("key", "given", "used"), [(key, *rest) for key, rest in NONSENSE.items()])
+def test_nonsense_in_the_address_gives_a_default_and_a_note(key, given, used):
+    address = {"view": "One head"} if key == "head" else {}
+    app = opened(ROOT / "pages" / "heads.py", **address, **{key: given})
+    assert_fine(app)
+    said = [block.proto.body for block in app.get("html") if key in block.proto.body and given in block.proto.body]
+    assert len(said) == 1
+    assert used in said[0]
+
+
+def test_a_good_address_is_taken_and_not_remarked_on():
+    app = opened(ROOT / "pages" / "heads.py", text="a b", seed="5", heads="2", width="8", bias="true", causal="true")
+    assert_fine(app)
+    assert app.number_input(key="seed").value == 5
+    assert app.toggle(key="bias").value is True
+    assert not [block for block in app.get("html") if "cannot be used" in block.proto.body]
