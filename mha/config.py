@@ -14,6 +14,7 @@ MAX_TEXTS = 8  # a batch
 MAX_HEADS = 16
 MAX_WIDTH = 512
 MAX_SEED = 2**32 - 1
+MAX_FILE_BYTES = 4_000_000  # a mask of 16 heads x 128 x 128 as JSON with true and false has 1.8 million
 # Bounds the memory of one forward pass (B * H * Tq * Tk), with room for sweeps that batch many seeds.
 MAX_CELLS = 16_000_000
 
