@@ -8,6 +8,7 @@ from types import TracebackType
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from rig.server import Server
 
@@ -17,7 +18,10 @@ class Client:
 
     def __init__(self, server: Server, query: str) -> None:
         self._socket = connect(
-            f"ws://127.0.0.1:{server.port}/_stcore/stream", subprotocols=["streamlit"], max_size=None, origin=server.url
+            f"ws://127.0.0.1:{server.port}/_stcore/stream",
+            subprotocols=[Subprotocol("streamlit")],
+            max_size=None,
+            origin=Origin(server.url),
         )
         self._query = query
         self._text_id = ""

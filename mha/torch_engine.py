@@ -31,6 +31,7 @@ def is_installed() -> bool:
 
 def load() -> None:
     """Import PyTorch and keep it to one thread: small arrays gain nothing from more, and other sessions lose."""
+    _require_torch()
     import torch  # noqa: PLC0415
 
     torch.set_num_threads(1)

@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from mha.ui import compute, controls, explain, maps, proof, tables, views
+from mha.ui import compute, controls, explain, maps, proof, show, tables, views
 
 with controls.page("Heads") as settings:
     tokens = controls.tokens(settings)
-    with controls.row():
+    with show.row():
         explain.heads()
         causal = controls.causal()
     with compute.errors_shown():

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from mha.config import EXAMPLES, PRESETS
+from tests.samples import run_python
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(ROOT.glob("pages/*.py"))  # a new page is tested without being listed
@@ -142,3 +143,53 @@ def test_a_good_address_is_taken_and_not_remarked_on():
     assert app.number_input(key="seed").value == 5
     assert app.toggle(key="bias").value is True
     assert not [block for block in app.get("html") if "cannot be used" in block.proto.body]
+
+
+def test_c44_equal_maps_make_no_duplicate():
+    # one token: every head's map is [[1.0]]
+    app = opened(ROOT / "pages" / "heads.py", text="alone", heads="4", width="8")
+    assert_fine(app)
+    assert len(app.get("plotly_chart")) == 1
+
+
+OPEN_HEADS = """
+import sys
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("pages/heads.py", default_timeout=60)
+app.query_params["view"] = "Proof"
+app.run()
+assert not app.exception, app.exception
+"""
+
+
+def test_c54_torch_is_imported_only_when_the_check_is_asked_for():
+    assert run_python(OPEN_HEADS + "print('torch' in sys.modules)").split()[-1] == "False"
+
+
+def test_without_torch_the_page_says_how_to_get_it_and_all_else_works():
+    code = (
+        """
+import sys
+sys.modules["torch"] = None  # as if it were not installed
+"""
+        + OPEN_HEADS
+        + """
+app.toggle(key="check").set_value(True).run()
+assert not app.exception, app.exception
+print([info.value for info in app.info], len(app.get("plotly_chart")))
+"""
+    )
+    said = run_python(code)
+    assert "pip install torch --index-url https://download.pytorch.org/whl/cpu" in said
+
+
+def test_with_torch_the_check_passes_and_names_its_bound():
+    pytest.importorskip("torch", reason="PyTorch is not installed: its CPU build lifts this")
+    app = opened(ROOT / "pages" / "heads.py", text="a b c", view="Proof", causal="true", check="true")
+    assert_fine(app)
+    assert any("Everything agrees." in block.value for block in app.markdown)
+    table = app.dataframe[0].value
+    assert list(table["kept"]) == ["yes", "yes"]
+    # the design's bound between engines, 1e-10 times at least 1
+    assert (table["bound"] >= 1e-10).all()
+    assert (table[["weights", "output"]].max(axis=1) <= table["bound"]).all()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
 VERSION = "1"
 MAX_LINK_BYTES = 6_000
-
-Value = TypeVar("Value")
 
 _GIVEN = "_address_given"  # key -> what the link said, until the widget of that key has been drawn
 _SHOWN = "_address_shown"  # key -> the widget's value, as text of the address
@@ -30,7 +28,7 @@ def read() -> None:
             st.session_state[_SHOWN]["v"] = VERSION
 
 
-def bound(widget: Callable[..., Value], label: str, *, key: str, **options: Any) -> Value:
+def bound(widget: Callable[..., Any], label: str, *, key: str, **options: Any) -> Any:
     """Draw `widget` with its value in the address under `key`; the value stays while the widget is not drawn."""
     value = widget(label, key=key, bind="query-params", persist_state="session", **options)
     register(key, _as_text(st.session_state[key], options.get("format_func")))

@@ -15,7 +15,7 @@ from mha.config import Model
 from mha.ui import show
 
 
-class PageEnds(Exception):  # noqa: N818 - no error: the page has said why there is nothing more to draw
+class PageEnds(Exception):
     """Ends a page early; what stands around every page (the link, notes) is still drawn."""
 
 

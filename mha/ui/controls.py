@@ -7,7 +7,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from mha import Tokens, config, tokenize
 from mha.config import EXAMPLES, PRESETS, Model
@@ -66,11 +65,6 @@ def tokens(settings: Settings) -> Tokens:
 
 def _take_example(text: str) -> None:
     st.session_state["text"] = text
-
-
-def row() -> DeltaGenerator:
-    """Controls of a page side by side; on a narrow screen they wrap."""
-    return st.container(horizontal=True, vertical_alignment="center", gap="medium")
 
 
 def causal() -> bool:

@@ -41,8 +41,7 @@ def words() -> None:
 def heads() -> None:
     """What the page shows, in one sentence."""
     show.line(
-        "Each map is one head. A row is a token that looks (query), a column is what it looks at (key); "
-        "each row's weights add up to 1.",
+        "Each map is one head: a row is a token that looks (query), a column is what it looks at (key).",
         quiet=True,
     )
 
@@ -52,7 +51,7 @@ def what_to_look_for(run: Pass) -> None:
     tokens, weights = run.tokens, run.trace.weights[0]
     head, query, key = (int(at) for at in np.unravel_index(weights.argmax(), weights.shape))
     st.html(
-        f'<p class="hl-line"><b>What to look for.</b> A dark column is a token that many look at, a dark diagonal are '
+        f'<p class="hl-line"><b>What to look for.</b> A column that stands out is a token that many look at, a diagonal are '
         f"tokens that look at themselves. The largest weight of all is "
         f"{weights[head, query, key]:.2f}: in head {head + 1}, {show.quoted(tokens[query])} ({query + 1}) "
         f"looks at {show.quoted(tokens[key])} ({key + 1}). "
@@ -69,8 +68,9 @@ def saturation(run: Pass, model: Model) -> None:
     lead = np.median(measures.score_lead(scores, allowed)[rows])
     show.notes(
         [
-            f"{rows.sum():,} of {rows.size:,} rows are saturated: one key holds more than 99% of the weight. In half of "
-            f"them its score lies {lead:,.1f} or more above the next, and softmax turns a lead of 4.6 into 99 to 1. "
+            f"{rows.sum():,} of {rows.size:,} rows are saturated: one key holds more than 99% of the weight. "
+            f"In half of them its score lies {lead:,.1f} or more above the next, and softmax turns a lead of 4.6 "
+            "into 99 to 1. "
             f"Scores reach {np.abs(scores[allowed]).max():,.0f} here: start values "
             f"“{model.init}” are large for a width of {model.d_model}."
         ]

@@ -14,7 +14,7 @@ ICON = Path(__file__).with_name("icon.svg")
 STYLES = """<style>
 .stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem); }
 /* On a phone the text keeps a line of its own, and the buttons go below it. */
-.st-key-text_row .stTextInput { min-width: min(20rem, 100%); }
+.st-key-text_row > div:has(.stTextInput) { min-width: min(20rem, 100%); }
 .hl-line { margin: 0; line-height: 1.5; overflow-wrap: anywhere; }
 .hl-quiet { opacity: .75; font-size: .9rem; }
 .hl-note { margin: 0; padding: .4rem .8rem; border-left: 3px solid currentColor; font-size: .9rem;

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from mha import figures, masks, measures
-from mha.arrays import Array, Booleans
-from mha.ui import address, show
+from mha import figures, measures
+from mha.arrays import Array
+from mha.ui import address, show, viewport
 from mha.ui.compute import Pass
 
 MEAN = "Mean of heads"
@@ -30,57 +30,62 @@ def position_labels(tokens: tuple[str, ...]) -> list[str]:
     return [f"{i + 1} {figures.plain_label(token)}" for i, token in enumerate(tokens)]
 
 
-def _with_mean(weights: Array, allowed: Booleans, names: list[str]) -> tuple[Array, Booleans, list[str]]:
-    mean, any_head = weights.mean(axis=0, keepdims=True), allowed.any(axis=0, keepdims=True)
-    return np.concatenate([weights, mean]), np.concatenate([allowed, any_head]), [*names, MEAN]
-
-
-def _draw(run: Pass, weights: Array, allowed: Booleans, names: list[str], colours: list[str], *, key: str) -> None:
-    tokens = run.tokens
-    figure = figures.head_maps(
-        weights,
-        tokens,
-        tokens,
-        names=names,
-        allowed=allowed,
-        blocked_by=lambda _, i, j: ", ".join(run.mask.blocked_by(0, 0, i, j)),
-        empty_rows=masks.empty_rows(allowed),
-        colours=colours,
-        theme=show.theme(),
-    )
-    show.chart(figure, key=key, alt=figures.describe_maps(weights, tokens, tokens, names=names, allowed=allowed))
-
-
 def all_heads(run: Pass, *, with_mean: bool = False) -> None:
     """A map per head, and their mean if wanted."""
-    weights, allowed = run.trace.weights[0], run.trace.mask[0]
-    names, colours = head_names(len(weights)), list(figures.HEAD_COLOURS[: len(weights)])
-    if with_mean:
-        weights, allowed, names = _with_mean(weights, allowed, names)
-        colours.append(figures.MEAN_COLOUR)
-    _draw(run, weights, allowed, names, colours, key="all_heads")
+    count = run.trace.weights.shape[1]
+    _draw(run, run.trace.weights[0], list(range(count)), head_names(count), key="all_heads", with_mean=with_mean)
 
 
 def one_head(run: Pass) -> None:
     """One head, large."""
     h = choose_head(run)
-    here = slice(h, h + 1)
-    names = [f"Head {h + 1}"]
-    _draw(
-        run,
-        run.trace.weights[0, here],
-        run.trace.mask[0, here],
-        names,
-        [figures.HEAD_COLOURS[h]],
-        key="one_head",
+    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True)
+
+
+def _draw(
+    run: Pass,
+    weights: Array,
+    heads: list[int],
+    names: list[str],
+    *,
+    key: str,
+    with_mean: bool = False,
+    show_values: bool = False,
+) -> None:
+    def picked(per_head: Any, mean: Callable[..., Any]) -> Any:
+        """The chosen heads of (H, ...), and what stands for their mean behind them."""
+        chosen = per_head[heads]
+        return np.concatenate([chosen, mean(per_head, axis=0)[None]]) if with_mean else chosen
+
+    shape = run.mask.allowed.shape[1:]
+    rules = [(rule.name, picked(np.broadcast_to(rule.allowed[0], shape), np.any)) for rule in run.mask.rules]
+    values, allowed = picked(weights, np.mean), picked(run.mask.allowed[0], np.any)
+    names = [*names, MEAN] if with_mean else names
+    colours = [figures.HEAD_COLOURS[h] for h in heads] + [figures.MEAN_COLOUR] * with_mean
+    figure = figures.head_maps(
+        values,
+        run.tokens,
+        run.tokens,
+        names=names,
+        allowed=allowed,
+        rules=rules,
+        colours=colours,
+        theme=show.theme(),
+        show_values=show_values,
+        **fitting(),
     )
+    show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.tokens, names=names, allowed=allowed))
+
+
+def fitting() -> dict[str, int]:
+    """How many maps stand side by side, and how wide all are together: two on a phone."""
+    return {"columns_per_row": 2, "width": 360} if viewport.is_narrow() else {}
 
 
 def arrows(run: Pass) -> None:
     """Who looks at whom, as arcs over the row of tokens, one row per head."""
     tokens, weights = run.tokens, run.trace.weights[0]
-    left, right = st.columns(2)
-    with left:
+    with show.row():
         top = address.bound(
             st.number_input,
             "Arrows per token",
@@ -89,8 +94,8 @@ def arrows(run: Pass) -> None:
             max_value=MOST_ARROWS,
             value=3,
             help="Only the strongest few are drawn; the maps show all.",
+            width=160,
         )
-    with right:
         only_one = address.bound(
             st.toggle, "Only one token's arrows", key="only", help="Leaves the arrows of one looking token."
         )
@@ -134,8 +139,8 @@ def numbers(run: Pass) -> None:
         table = pd.DataFrame(
             {
                 "head": h + 1,
-                "query": pd.Categorical.from_codes(i, labels),
-                "key": pd.Categorical.from_codes(j, labels),
+                "query": labels[i],
+                "key": labels[j],
                 "score": run.trace.scores[0].ravel(),
                 "weight": np.where(allowed, weights, np.nan).ravel(),
             }

@@ -78,6 +78,6 @@ def _report(check: Check) -> None:
 
 def _left_out(other: torch_engine.Difference) -> str:
     return (
-        f"{other.rows_left_out:,} rows of weights and {other.positions_left_out:,} positions of the output are left out: "
-        f"{other.name} gives NaN for a row with no key left, and that spreads to the output of its position."
+        f"{other.rows_left_out:,} rows of weights and {other.positions_left_out:,} positions of the output are left "
+        f"out: {other.name} gives NaN for a row with no key left, and that spreads to the output of its position."
     )

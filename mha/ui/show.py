@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from mha import figures
 
@@ -14,6 +15,11 @@ from mha import figures
 def theme() -> str:
     """ "light" or "dark", as the browser shows the page."""
     return st.context.theme.type or "light"
+
+
+def row() -> DeltaGenerator:
+    """Things side by side; on a narrow screen they wrap."""
+    return st.container(horizontal=True, vertical_alignment="center", gap="medium")
 
 
 def line(text: str, *, quiet: bool = False) -> None:

@@ -44,6 +44,7 @@ def fresh_page(browser: Browser) -> Callable[..., AbstractContextManager[Page]]:
     @contextmanager
     def fresh(**options: Any) -> Iterator[Page]:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        context.set_default_timeout(20_000)  # ms; a page takes about two seconds on a quiet machine
         page = context.new_page()
         errors: list[str] = []
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)

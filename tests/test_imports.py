@@ -1,0 +1,136 @@
+"""Imports go one way, and heavy libraries only come in where the design lets them.
+
+app.py, pages -> mha.ui -> mha.figures, mha.pictures, mha.export -> the core -> numpy
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.samples import ROOT, run_python
+
+CORE, DRAWN, UI, APP = range(4)  # a layer may import its own and those before it
+
+# Libraries that may be imported only in some modules; a name stands for what is below it too.
+ONLY_IN = {
+    "streamlit": ("app", "pages", "mha.ui"),
+    # the interface imports them once at the start, so that no session has to wait for them
+    "plotly": ("mha.figures", "mha.ui.compute"),
+    "pandas": ("mha.ui",),
+    "torch": ("mha.torch_engine", "mha.translator.train"),
+    "regex": ("mha.tokens", "mha.figures.labels"),
+}
+FREE_IN_CORE = {"numpy", "regex", "torch"}
+
+
+def layer(module: str) -> int:
+    if inside(module, "app") or inside(module, "pages"):
+        return APP
+    if inside(module, "mha.ui"):
+        return UI
+    return DRAWN if any(inside(module, name) for name in ("mha.figures", "mha.pictures", "mha.export")) else CORE
+
+
+def inside(module: str, name: str) -> bool:
+    return module == name or module.startswith(f"{name}.")
+
+
+def imported(source: str) -> Iterator[str]:
+    """Every module that a source imports anywhere; of `from mha import x` also mha.x, which may be a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def faults(module: str, source: str, standard: frozenset[str]) -> set[str]:
+    """What `module` may not import, in words."""
+    found = set()
+    for name in imported(source):
+        top = name.split(".")[0]
+        if top in ("mha", "app", "pages") and layer(name) > layer(module):
+            found.add(f"{module} imports {name}, which is above it")
+        if top in ONLY_IN and not any(inside(module, allowed) for allowed in ONLY_IN[top]):
+            found.add(f"{module} imports {top}")
+        if layer(module) == CORE and top != "mha" and top not in FREE_IN_CORE | standard:
+            found.add(f"{module} imports {top}")
+    return found
+
+
+def standard_library() -> frozenset[str]:
+    import sys
+
+    return frozenset(sys.stdlib_module_names)
+
+
+def sources() -> dict[str, Path]:
+    files = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "mha").rglob("*.py")]
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in files
+        if path.exists()
+    }
+
+
+def test_imports_of_all_files_go_one_way() -> None:
+    assert "mha.attention" in sources()
+    standard = standard_library()
+    found = [
+        fault
+        for module, path in sources().items()
+        for fault in sorted(faults(module, path.read_text("utf-8"), standard))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "wrong"),
+    [
+        ("mha.attention", "import streamlit", True),
+        ("mha.attention", "from mha.figures import heatmaps", True),
+        ("mha.masks", "from mha import figures", True),
+        ("mha.measures", "import mha.ui.controls", True),
+        ("mha.measures", "def f():\n    from plotly import graph_objs", True),
+        ("mha.attention", "import torch", True),
+        ("mha.embedding", "import scipy.linalg", True),
+        ("mha.figures.maps", "from mha.ui import compute", True),
+        ("mha.figures.maps", "import streamlit as st", True),
+        ("mha.ui.controls", "from pages import heads", True),
+        ("mha.ui.maps", "import plotly.graph_objs", True),
+        ("mha.uix", "import streamlit", True),
+        ("pages.heads", "import plotly", True),
+        ("mha.masks", "import regex", True),
+        ("mha.attention", "import numpy as np\nfrom math import sqrt\nfrom mha import masks", False),
+        ("mha.torch_engine", "def f():\n    import torch", False),
+        ("mha.translator.train", "import torch", False),
+        ("mha.tokens", "import regex", False),
+        ("mha.figures", "import plotly\nfrom mha import Trace", False),
+        ("mha.ui.controls", "import streamlit\nfrom mha.figures import maps", False),
+        ("pages.heads", "import streamlit\nfrom mha.ui import compute\nfrom mha import masks", False),
+    ],
+)
+def test_the_reading_of_imports_can_fail(module: str, source: str, wrong: bool) -> None:
+    assert bool(faults(module, source, standard_library())) == wrong
+
+
+def test_importing_the_library_brings_nothing_heavy() -> None:
+    loaded = json.loads(run_python("import json, sys, mha; print(json.dumps(sorted(sys.modules)))"))
+    assert {"mha.attention", "numpy"} <= set(loaded)
+    for heavy in ("torch", "plotly", "streamlit", "pandas"):
+        assert heavy not in loaded
+
+
+def test_looking_for_torch_does_not_import_it() -> None:
+    assert (
+        run_python(
+            "import sys; from mha.torch_engine import is_installed; is_installed(); print('torch' in sys.modules)"
+        )
+        == "False"
+    )
