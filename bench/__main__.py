@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from urllib.parse import quote, urlencode
@@ -13,7 +14,7 @@ from bench.server_time import Client
 from rig.chromium import chromium
 from rig.server import Server, serve
 
-ROUNDS, WARM_UPS = 15, 3
+ROUNDS, WARM_UPS = 11, 3
 SCENES = {"8 heads x 8 tokens": (8, 8), "8 heads x 32 tokens": (8, 32), "8 heads x 128 tokens": (8, 128)}
 SCENES["16 heads x 128 tokens"] = (16, 128)
 
@@ -94,6 +95,7 @@ def server_times(app: Server, floor: Server) -> None:
 
 
 def main() -> None:
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # each line when it is known
     with serve() as app, serve("bench/floor.py") as floor, chromium() as browser:
         at_start = app.memory()
         painted(browser, app, floor)

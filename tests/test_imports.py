@@ -20,7 +20,7 @@ CORE, DRAWN, UI, APP = range(4)  # a layer may import its own and those before i
 ONLY_IN = {
     "streamlit": ("app", "pages", "mha.ui"),
     # the interface imports them once at the start, so that no session has to wait for them
-    "plotly": ("mha.figures", "mha.ui.compute"),
+    "plotly": ("mha.figures",),
     "pandas": ("mha.ui",),
     "torch": ("mha.torch_engine", "mha.translator.train"),
     "regex": ("mha.tokens", "mha.figures.labels"),

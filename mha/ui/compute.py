@@ -38,8 +38,6 @@ def warm_up() -> None:
     are not looked at. Importing pandas here also keeps two first sessions from importing it at the same time.
     """
     import pandas  # noqa: F401, PLC0415
-    import plotly.graph_objs  # noqa: PLC0415
-    import plotly.io  # noqa: F401, PLC0415
 
     freeze()
 

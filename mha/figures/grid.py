@@ -1,0 +1,189 @@
+"""Where the maps of one figure stand: sizes in px, positions in cells.
+
+All maps share one pair of axes, since axes are what costs time in Plotly. One key is 1 wide and one query 1 high; the
+first cell of a map lies at its corner, whose place is rounded to hundredths: Plotly looks its label up by that text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from mha.figures.labels import text_width
+
+FONT = 12  # px: names and axis titles
+SMALL_FONT = 11  # px: tokens and the numbers of the scale
+NARROW = 560  # px: below this the scale lies above the maps instead of beside them
+
+_NAME_ROW = 24.0  # px above each row of maps
+_MAP_GAP = 14.0  # px between maps side by side
+_SCALE_GAP, _SCALE_THICKNESS, _SCALE_LABELS = 16.0, 10.0, 42.0  # px
+_LONGEST_SCALE = 260.0  # px
+_SCALE_WORD = 64.0  # px for what the scale shows, to its right
+SCALE_TEXT_GAP = 3.0  # px between the scale and its numbers
+_TITLE = 22.0  # px: an axis title
+_LARGEST_MAP, _SMALLEST_MAP = 480.0, 96.0  # px
+_LARGEST_CELL = 110.0  # px
+_WIDE_CELL = 17.0  # px: from here on slanted labels do not touch
+_LABEL_PITCH = 13.0  # px from one upright label to the next
+_LONGEST_SHAPE = 1.6  # a map with more queries than keys is at most this much higher than wide ...
+_FLATTEST_SHAPE = 0.25  # ... and with fewer, at least this much
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Layout of `maps` maps of (queries, keys) cells, `columns` side by side."""
+
+    maps: int
+    queries: int
+    keys: int
+    columns: int
+    narrow: bool
+    map_width: float  # px
+    map_height: float
+    left: float  # margins, px
+    right: float
+    top: float
+    bottom: float
+    label_angle: int  # of the keys' labels, degrees
+    key_step: int  # every how many keys a label is drawn
+    query_step: int
+
+    @property
+    def rows(self) -> int:
+        return ceil(self.maps / self.columns)
+
+    @property
+    def cell_width(self) -> float:
+        return self.map_width / self.keys
+
+    @property
+    def cell_height(self) -> float:
+        return self.map_height / self.queries
+
+    @property
+    def pitch_x(self) -> float:
+        """From one map to the next, in cells."""
+        return self.keys + round(_MAP_GAP / self.cell_width, 2)
+
+    @property
+    def pitch_y(self) -> float:
+        return self.queries + round(_NAME_ROW / self.cell_height, 2)
+
+    @property
+    def right_edge(self) -> float:
+        """The right edge of the last map of a row, in cells."""
+        return (self.columns - 1) * self.pitch_x + self.keys - 0.5
+
+    @property
+    def lower_edge(self) -> float:
+        return (self.rows - 1) * self.pitch_y + self.queries - 0.5
+
+    @property
+    def scale_box(self) -> tuple[float, float, float, float]:
+        """Left, right, upper and lower edge of the colour scale, in cells: beside the maps, or above them if narrow."""
+        if self.narrow:
+            lower = -0.5 - _NAME_ROW / self.cell_height
+            right = min(self.right_edge - _SCALE_WORD / self.cell_width, -0.5 + _LONGEST_SCALE / self.cell_width)
+            return -0.5, right, lower - _SCALE_THICKNESS / self.cell_height, lower
+        left = self.right_edge + _SCALE_GAP / self.cell_width
+        lower = min(self.lower_edge, -0.5 + _LONGEST_SCALE / self.cell_height)
+        return left, left + _SCALE_THICKNESS / self.cell_width, -0.5, lower
+
+    @property
+    def x_range(self) -> tuple[float, float]:
+        """What the axes span, in cells: the maps, their names and the scale. Plotly drops texts that stand outside."""
+        return -0.5, max(self.right_edge, self.scale_box[1] + SCALE_TEXT_GAP / self.cell_width)
+
+    @property
+    def y_range(self) -> tuple[float, float]:
+        """From the lower to the upper edge: the first query is at the top."""
+        names = -0.5 - _NAME_ROW / self.cell_height
+        return self.lower_edge, min(names, self.scale_box[2])
+
+    @property
+    def height(self) -> int:
+        """Of the whole figure, px."""
+        lower, upper = self.y_range
+        return round(self.top + (lower - upper) * self.cell_height + self.bottom)
+
+    def corner(self, m: int) -> tuple[float, float]:
+        """The middle of the first cell of map m: x, y in cells."""
+        row, column = divmod(m, self.columns)
+        return round(column * self.pitch_x, 2), round(row * self.pitch_y, 2)
+
+
+def grid(
+    maps: int,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    columns_per_row: int | None,
+    width: int,
+    height: int,
+) -> Grid:
+    """The grid of `maps` maps on a chart about `width` px wide; maps of as many queries as keys are square.
+
+    columns_per_row: maps side by side at most. None takes what makes the maps largest on `width` by `height` px; a
+    given number is kept, and only up to two rows of maps keep to the height.
+    """
+    narrow = width < NARROW
+    left = _longest(rows) + _TITLE + 8
+    beside = 0.0 if narrow else _SCALE_GAP + _SCALE_THICKNESS + SCALE_TEXT_GAP
+    right = 14.0 if narrow else _SCALE_LABELS
+    top = 20.0 if narrow else 2.0
+    shape = min(_LONGEST_SHAPE, max(_FLATTEST_SHAPE, len(rows) / len(columns)))
+    free = width - left - right - beside
+    # the height of the labels depends on the width and is at most this
+    free_height = height - top - _longest(columns) - _TITLE - 12
+
+    def map_width(side_by_side: int, keep_height: bool) -> float:
+        fitting = (free - (side_by_side - 1) * _MAP_GAP) / side_by_side
+        if keep_height:
+            fitting = min(fitting, (free_height / ceil(maps / side_by_side) - _NAME_ROW) / shape)
+        return min(_LARGEST_MAP, _LARGEST_MAP / shape, _LARGEST_CELL * len(columns), fitting)
+
+    if columns_per_row is None:
+        side_by_side = max(range(1, maps + 1), key=lambda count: map_width(count, True))
+        wide = map_width(side_by_side, True)
+    else:
+        side_by_side = _balanced(maps, columns_per_row)
+        wide = map_width(side_by_side, ceil(maps / side_by_side) <= 2)
+    wide = max(_SMALLEST_MAP, wide)
+    angle, key_step, label_height = _key_labels(columns, wide / len(columns))
+    return Grid(
+        maps=maps,
+        queries=len(rows),
+        keys=len(columns),
+        columns=side_by_side,
+        narrow=narrow,
+        map_width=wide,
+        map_height=wide * shape,
+        left=left,
+        right=right + max(0.0, free - side_by_side * wide - (side_by_side - 1) * _MAP_GAP),
+        top=top,
+        bottom=label_height + _TITLE + 6,
+        label_angle=angle,
+        key_step=key_step,
+        query_step=max(1, ceil(_LABEL_PITCH / (wide * shape / len(rows)))),
+    )
+
+
+def _balanced(maps: int, most: int) -> int:
+    """How many maps stand side by side: at most `most`, with the rows about equally long."""
+    return ceil(maps / ceil(maps / most))
+
+
+def _longest(tokens: Sequence[str]) -> float:
+    return max(text_width(token, SMALL_FONT) for token in tokens)
+
+
+def _key_labels(columns: Sequence[str], cell_width: float) -> tuple[int, int, float]:
+    """Angle, step and height in px of the labels below the maps."""
+    longest = _longest(columns)
+    if longest + 6 <= cell_width:
+        return 0, 1, SMALL_FONT + 8.0
+    if cell_width >= _WIDE_CELL:
+        return -45, 1, 0.71 * longest + SMALL_FONT + 4
+    return -90, max(1, ceil(_LABEL_PITCH / cell_width)), longest + 8

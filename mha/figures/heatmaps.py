@@ -1,0 +1,395 @@
+"""One map per head as a plain Plotly figure: rows are queries, the first at the top, columns are keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mha import masks
+from mha.arrays import Array, Booleans, boolean_array, real_array
+from mha.figures import blocked as marks
+from mha.figures.grid import FONT, SMALL_FONT, Grid, grid
+from mha.figures.labels import full_label, literal_name, plain_label, plain_name, short_label
+from mha.figures.palette import Colourscale, Theme, colour_at, default_colours, ink_on, theme_named
+from mha.figures.scale import Word, packed, scale_trace, scale_words
+
+Figure = dict[str, Any]
+
+CHART_CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
+WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
+HEIGHT = 520  # px
+
+# Text in cells is what Plotly draws slowest: 3.5 s for 8,192 numbers.
+MOST_NUMBERS = 1_000
+_NUMBER_WIDTH, _NUMBER_HEIGHT = 27, 15  # px of one number in its cell
+
+_EMPTY_ROW = "no key left"
+_EMPTY_ROW_WIDTH = 64  # px
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a map shows, in words, and how its numbers are written."""
+
+    word: str
+    number: str  # d3 format in the hover
+    in_cell: str  # Python format
+
+
+KINDS = {
+    "weights": Kind("weight", ".4f", ".2f"),
+    "difference": Kind("difference", "+.4f", "+.2f"),
+    "scores": Kind("score", ".4f", ".2f"),
+}
+
+
+@dataclass(frozen=True)
+class _Maps:
+    """Checked input of one figure."""
+
+    values: Array  # (M, Tq, Tk)
+    rows: Sequence[str]
+    columns: Sequence[str]
+    names: Sequence[str]
+    colours: Sequence[str]
+    blocked: Booleans  # (M, Tq, Tk)
+    empty: Booleans  # (M, Tq)
+    rules: marks.Rules
+    kind: Kind
+    low: float  # ends of the colour scale
+    high: float
+
+
+def head_maps(
+    values: ArrayLike,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    names: Sequence[str],
+    allowed: ArrayLike | None = None,
+    rules: Iterable[tuple[str, ArrayLike]] = (),
+    empty_rows: ArrayLike | None = None,
+    kind: str = "weights",
+    bound: float | None = None,
+    colours: Sequence[str] | None = None,
+    columns_per_row: int | None = None,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    theme: str = "light",
+    show_values: bool = False,
+) -> Figure:
+    """M maps of (Tq, Tk) cells on one colour scale, as the dict of a Plotly figure.
+
+    values: (M, Tq, Tk); NaN is "not defined". rows: the Tq looking tokens; columns: the Tk tokens looked at. names: M
+    titles, each with a mark in its colour (the heads' own if `colours` is None).
+    allowed: booleans that broadcast to (M, Tq, Tk), True = may look; the other cells are hatched. rules: name and
+    allowed cells of each rule, for the hover of a blocked cell. empty_rows: (M, Tq), rows with no key left; None takes
+    those where nothing is allowed.
+    kind: "weights" (scale fixed at 0 to 1), "difference" or "scores" (scale from -bound to bound, the same for all
+    maps; None takes the largest absolute value).
+    columns_per_row, width, height: maps side by side and px of the chart, as in `grid`; maps of Tq = Tk are square at
+    that width. show_values writes the numbers into the cells if `numbers_fit`.
+    Raises ValueError for shapes that do not fit, and for no token at all.
+    """
+    maps = _checked(values, rows, columns, names, allowed, rules, empty_rows, kind, bound, colours)
+    place = grid(len(maps.values), rows, columns, columns_per_row=columns_per_row, width=width, height=height)
+    looks = theme_named(theme)
+    colours_of_values = looks.weights if kind == "weights" else looks.difference
+    words = _words(maps, place, looks)
+    if show_values and numbers_fit(place):
+        words += _numbers(maps, place, colours_of_values)
+    scale = scale_trace(maps.low, maps.high, place)
+    return {
+        "data": [*_map_traces(maps, place), *_blocked_traces(maps, place, looks), scale, _text_trace(words)],
+        "layout": _layout(maps, place, looks, colours_of_values),
+    }
+
+
+def numbers_fit(place: Grid) -> bool:
+    """Numbers are written into the cells of fewer than 1,000 cells in all, each big enough for four characters."""
+    few = place.maps * place.queries * place.keys < MOST_NUMBERS
+    return few and place.cell_width >= _NUMBER_WIDTH and place.cell_height >= _NUMBER_HEIGHT
+
+
+def _checked(
+    values: ArrayLike,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    names: Sequence[str],
+    allowed: ArrayLike | None,
+    rules: Iterable[tuple[str, ArrayLike]],
+    empty_rows: ArrayLike | None,
+    kind: str,
+    bound: float | None,
+    colours: Sequence[str] | None,
+) -> _Maps:
+    values = real_array(values, "values")
+    if values.ndim != 3 or not values.size or values.shape[1:] != (len(rows), len(columns)):
+        expected = f"(M, Tq, Tk) with Tq = {len(rows)} and Tk = {len(columns)}, all at least 1"
+        raise ValueError(f"expected values of shape {expected}, got {values.shape}")
+    colours = default_colours(len(names)) if colours is None else colours
+    if not len(names) == len(colours) == len(values):
+        given = f"{len(names)} names and {len(colours)} colours"
+        raise ValueError(f"expected a name and a colour for each of {len(values)} maps, got {given}")
+    if kind not in KINDS:
+        raise ValueError(f"expected kind to be one of {', '.join(KINDS)}, got {kind!r}")
+    may_look = _broadcast(True if allowed is None else allowed, values.shape, "allowed")
+    empty = masks.empty_rows(may_look)
+    if empty_rows is not None:
+        empty = _broadcast(empty_rows, values.shape[:2], "empty_rows")
+    blocked = ~may_look | empty[..., None]
+    named = [(name, _broadcast(allows, values.shape, f"rule {name!r}")) for name, allows in rules]
+    low, high = (0.0, 1.0) if kind == "weights" else _symmetric(values[~blocked], bound)
+    return _Maps(values, rows, columns, names, colours, blocked, empty, named, KINDS[kind], low, high)
+
+
+def _broadcast(array: ArrayLike, shape: tuple[int, ...], name: str) -> Booleans:
+    given = boolean_array(array, name)
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:
+        raise ValueError(f"expected {name} to broadcast to {shape}, got {given.shape}") from None
+
+
+def _symmetric(values: Array, bound: float | None) -> tuple[float, float]:
+    if bound is None:
+        finite = values[np.isfinite(values)]
+        bound = float(np.abs(finite).max(initial=0.0)) or 1.0
+    if not bound > 0:
+        raise ValueError(f"expected bound to be above 0, got {bound}")
+    return -float(bound), float(bound)
+
+
+def _map_traces(maps: _Maps, place: Grid) -> list[dict[str, Any]]:
+    """One trace per map on the same axes; a blocked cell has no value in it."""
+    shown = np.where(maps.blocked, np.nan, maps.values).astype("<f4")
+    line = f"query %{{y}} looks at key %{{x}}<br>{maps.kind.word} %{{z:{maps.kind.number}}}"
+    return [
+        _trace(maps.names[m], packed(shown[m]), line, place.corner(m)) | {"coloraxis": "coloraxis"}
+        for m in range(place.maps)
+    ]
+
+
+def _blocked_traces(maps: _Maps, place: Grid, looks: Theme) -> list[dict[str, Any]]:
+    """The blocked cells of each map that has some, in one grey, and why each is blocked in their hover."""
+    if not maps.blocked.any():
+        return []
+    reason, words = marks.reasons(maps.rules, maps.blocked, maps.empty)
+    grey = {"colorscale": [[0, looks.blocked], [1, looks.blocked]], "zmin": 0, "zmax": 1, "showscale": False}
+    line = "query %{y} may not look at key %{x}<br>"
+    said = np.array([literal_name(why) for why in words], dtype=object)
+    traces = []
+    for m in np.flatnonzero(maps.blocked.any(axis=(1, 2))).tolist():
+        z = packed(np.where(maps.blocked[m], 1.0, np.nan))
+        found = np.flatnonzero(np.bincount(reason[m].ravel())[1:]) + 1
+        if len(found) == 1:
+            traces.append(_trace(maps.names[m], z, line + said[found[0]], place.corner(m)) | grey)
+        else:  # a text for each cell costs time, so only where they differ
+            text = {"text": said[reason[m]].tolist()}
+            traces.append(_trace(maps.names[m], z, line + "%{text}", place.corner(m)) | grey | text)
+    return traces
+
+
+def _trace(name: str, z: dict[str, str], hover: str, corner: tuple[float, float]) -> dict[str, Any]:
+    title = literal_name(name)
+    return {
+        "type": "heatmap",
+        "name": title,
+        "z": z,
+        "x0": corner[0],
+        "dx": 1,
+        "y0": corner[1],
+        "dy": 1,
+        "hoverongaps": False,
+        "hovertemplate": f"<b>{title}</b><br>{hover}<extra></extra>",
+    }
+
+
+def _layout(maps: _Maps, place: Grid, looks: Theme, scale: list[tuple[float, str]]) -> dict[str, Any]:
+    return {
+        "height": place.height,
+        "margin": {"l": place.left, "r": place.right, "t": place.top, "b": place.bottom, "autoexpand": False},
+        "coloraxis": {"cmin": maps.low, "cmax": maps.high, "colorscale": scale, "showscale": False},
+        "xaxis": _x_axis(maps.columns, place, looks),
+        "yaxis": _y_axis(maps.rows, place, looks),
+        "shapes": _shapes(maps, place, looks),
+        "font": {"color": looks.text, "size": FONT},
+        "hoverlabel": {"align": "left"},
+        "hovermode": "closest",
+        "dragmode": False,
+        "showlegend": False,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+    }
+
+
+def _x_axis(columns: Sequence[str], place: Grid, looks: Theme) -> dict[str, Any]:
+    starts = [place.corner(m)[0] for m in range(place.columns)]
+    title = "key (what is looked at)"
+    axis = _axis(columns, starts, place.key_step, place.x_range, title, looks)
+    return axis | {"tickangle": place.label_angle}
+
+
+def _y_axis(rows: Sequence[str], place: Grid, looks: Theme) -> dict[str, Any]:
+    starts = [place.corner(row * place.columns)[1] for row in range(place.rows)]
+    return _axis(rows, starts, place.query_step, place.y_range, "query (who looks)", looks)
+
+
+def _axis(
+    tokens: Sequence[str],
+    starts: Sequence[float],
+    step: int,
+    span: tuple[float, float],
+    title: str,
+    looks: Theme,
+) -> dict[str, Any]:
+    """An axis with a short label at every `step`-th token and the full one of every token for the hover.
+
+    The hover takes the text of a tick within 1/10,000 of the axis from its cell. Ticks stand twice as far off, a
+    fraction of a pixel, so that it finds the full text in `labelalias` instead.
+    """
+    full = [f"{i + 1} \u201c{full_label(token)}\u201d" for i, token in enumerate(tokens)]
+    short = [short_label(token) for token in tokens[::step]]
+    off = abs(span[1] - span[0]) / 5_000
+    return {
+        "range": list(span),
+        "tickmode": "array",
+        "tickvals": [start + i + off for start in starts for i in range(0, len(tokens), step)],
+        "ticktext": short * len(starts),
+        "tickformat": ".2f",
+        "labelalias": {f"{start + i:.2f}": label for start in starts for i, label in enumerate(full)},
+        "tickfont": {"size": SMALL_FONT, "color": looks.text},
+        "title": {"text": title, "font": {"size": FONT, "color": looks.quiet}},
+        "ticks": "",
+        "showgrid": False,
+        "zeroline": False,
+        "showline": False,
+        "fixedrange": True,
+        # The margins are computed. Left to measure labels itself, Plotly takes twice as long for the whole figure.
+        "automargin": False,
+        "ticklabeloverflow": "allow",
+    }
+
+
+def _shapes(maps: _Maps, place: Grid, looks: Theme) -> list[dict[str, Any]]:
+    """Every mark of one kind in all maps is one path: a shape costs about as much as a map."""
+    borders = []
+    for m in range(place.maps):
+        x, y = place.corner(m)
+        borders.append((marks.edges(x, place.keys), marks.edges(y, place.queries)))
+    frames = "".join(f"M{xs[0]} {ys[0]}H{xs[-1]}V{ys[-1]}H{xs[0]}Z" for xs, ys in borders)
+    shapes = [_path(frames, looks.frame, 1, "above")]
+    if maps.blocked.any():
+        # lines through words would make them hard to read
+        spared = maps.empty[..., None] & _empty_row_words_fit(place)
+        cells = zip(maps.blocked & ~spared, borders, strict=True)
+        hatch = "".join(marks.hatch_path(each, *border, place.cell_width) for each, border in cells)
+        shapes.insert(0, _path(hatch, looks.hatch, 1, "above"))
+    if maps.empty.any() and not _empty_row_words_fit(place):
+        strikes = "".join(_strikes(maps.empty[m], place, m) for m in range(place.maps))
+        shapes.append(_path(strikes, looks.quiet, 1.5, "above"))
+    return shapes
+
+
+def _strikes(empty: Booleans, place: Grid, m: int) -> str:
+    """A line along each row with no key left, for maps too small for the words."""
+    x, y = place.corner(m)
+    ends = f"{x - 0.5:.2f}", f"{x + place.keys - 0.5:.2f}"
+    return "".join(f"M{ends[0]} {y + i:.2f}H{ends[1]}" for i in np.flatnonzero(empty).tolist())
+
+
+def _path(path: str, colour: str, width: float, layer: str) -> dict[str, Any]:
+    return {"type": "path", "path": path, "line": {"color": colour, "width": width}, "layer": layer}
+
+
+def _empty_row_words_fit(place: Grid) -> bool:
+    return place.cell_height >= FONT and place.map_width >= _EMPTY_ROW_WIDTH
+
+
+def _words(maps: _Maps, place: Grid, looks: Theme) -> list[Word]:
+    """The maps' names, the words and numbers of the scale, and "no key left" where it fits."""
+    above = 3 / place.cell_height
+    words: list[Word] = []
+    for m, (name, colour) in enumerate(zip(maps.names, maps.colours, strict=True)):
+        x, y = place.corner(m)
+        title = f'<span style="color:{colour}">\u25a0</span> {literal_name(name)}'
+        words.append((x - 0.5, y - 0.5 - above, title, "top right", FONT, looks.text))
+    words += scale_words(maps.kind.word, maps.low, maps.high, place, looks)
+    if _empty_row_words_fit(place):
+        for m, i in np.argwhere(maps.empty).tolist():
+            x, y = place.corner(m)
+            middle = x + place.keys / 2 - 0.5
+            words.append((middle, y + i, _EMPTY_ROW, "middle center", SMALL_FONT, looks.text))
+    return words
+
+
+def _numbers(maps: _Maps, place: Grid, colours: Colourscale) -> list[Word]:
+    """Every value in its cell, in an ink that can be read on the cell's colour."""
+    words: list[Word] = []
+    for m, i, j in np.argwhere(~maps.blocked & np.isfinite(maps.values)).tolist():
+        x, y = place.corner(m)
+        value = maps.values[m, i, j]
+        share = min(1.0, max(0.0, (value - maps.low) / (maps.high - maps.low)))
+        number = f"{value:{maps.kind.in_cell}}".replace("-", "\u2212")
+        words.append((x + j, y + i, number, "middle center", SMALL_FONT, ink_on(colour_at(colours, share))))
+    return words
+
+
+def _text_trace(words: list[Word]) -> dict[str, Any]:
+    """All words inside the figure as one trace: annotations take three times as long."""
+    x, y, texts, places, sizes, colours = (list(column) for column in zip(*words, strict=True))
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "name": "words",
+        "x": x,
+        "y": y,
+        "text": texts,
+        "textposition": places,
+        "textfont": {"size": sizes, "color": colours},
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+    }
+
+
+def describe_maps(
+    values: ArrayLike,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    names: Sequence[str],
+    allowed: ArrayLike | None = None,
+    kind: str = "weights",
+) -> str:
+    """The maps in words, for people who do not see them: how many, how large, and the strongest cell of each.
+
+    Arguments as in `head_maps`.
+    """
+    maps = _checked(values, rows, columns, names, allowed, (), None, kind, None, None)
+    count = "1 heat map" if len(names) == 1 else f"{len(names)} heat maps"
+    said = [f"{count}: {_counted(len(rows), 'query', 'queries')} by {_counted(len(columns), 'key', 'keys')}."]
+    said += [f"{plain_name(name)}: {_strongest(maps, m)}" for m, name in enumerate(names)]
+    return " ".join(said)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _strongest(maps: _Maps, m: int) -> str:
+    empty = int(maps.empty[m].sum())
+    none_left = f" {_counted(empty, 'query has', 'queries have')} no key left." if empty else ""
+    open_cells = ~maps.blocked[m] & np.isfinite(maps.values[m])
+    if not open_cells.any():
+        return f"nothing is looked at.{none_left}"
+    # a query with one key gives it all its weight, which says nothing about the head
+    with_choice = open_cells & (open_cells.sum(axis=-1, keepdims=True) > 1)
+    counted = with_choice if with_choice.any() else open_cells
+    i, j = divmod(int(np.where(counted, np.abs(maps.values[m]), -1).argmax()), len(maps.columns))
+    where = "" if counted.sum() == open_cells.sum() else " of a query with several keys"
+    pair = f"{plain_label(maps.rows[i])} ({i + 1}) looks at {plain_label(maps.columns[j])} ({j + 1})"
+    return f"largest {maps.kind.word}{where} {maps.values[m, i, j]:.2f}, {pair}.{none_left}"
