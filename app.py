@@ -4,6 +4,9 @@ import streamlit as st
 
 PAGES = [
     st.Page("pages/heads.py", title="Heads", default=True),
+    st.Page("pages/steps.py", title="Steps"),
+    st.Page("pages/masks.py", title="Masks"),
+    st.Page("pages/cross.py", title="Cross-attention"),
 ]
 
 st.navigation(PAGES, position="top").run()

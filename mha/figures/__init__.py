@@ -3,19 +3,26 @@
 from mha.figures.arrows import arrows, arrows_caption
 from mha.figures.heatmaps import CHART_CONFIG, describe_maps, head_maps, numbers_fit
 from mha.figures.labels import full_label, plain_label, short_label
+from mha.figures.matrices import WIDTH as MATRICES_WIDTH
+from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
 from mha.figures.palette import HEAD_COLOURS, MEAN_COLOUR
 from mha.figures.ready import ReadyFigure
 
 __all__ = [
     "CHART_CONFIG",
     "HEAD_COLOURS",
+    "MATRICES_WIDTH",
     "MEAN_COLOUR",
+    "Matrix",
+    "Outline",
     "ReadyFigure",
     "arrows",
     "arrows_caption",
     "describe_maps",
+    "describe_matrices",
     "full_label",
     "head_maps",
+    "matrices",
     "numbers_fit",
     "plain_label",
     "short_label",

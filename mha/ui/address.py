@@ -13,6 +13,7 @@ MAX_LINK_BYTES = 6_000
 
 _GIVEN = "_address_given"  # key -> what the link said, until the widget of that key has been drawn
 _SHOWN = "_address_shown"  # key -> the widget's value, as text of the address
+_EXPECTED = "_address_expected"  # key -> what a link may say for it, in words
 _IGNORED = "_address_ignored"  # key -> (what the link said, what is used instead)
 
 
@@ -21,6 +22,7 @@ def read() -> None:
     if _GIVEN not in st.session_state:
         st.session_state[_GIVEN] = st.query_params.to_dict()
         st.session_state[_SHOWN] = {}
+        st.session_state[_EXPECTED] = {}
         st.session_state[_IGNORED] = {}
         version = st.session_state[_GIVEN].pop("v", VERSION)
         if version != VERSION:
@@ -43,6 +45,26 @@ def register(key: str, shown: str) -> None:
         st.session_state[_IGNORED][key] = (given, shown)
 
 
+def given(key: str) -> str | None:
+    """What the link says for a setting that no widget of its own keeps, until `keep` has been called for it."""
+    found: str | None = st.session_state[_GIVEN].get(key)
+    return found
+
+
+def keep(key: str, shown: str, expected: str, *, is_default: bool) -> None:
+    """Keep such a setting in the address, or nothing where it is the default or too long.
+
+    expected: what a link may say for it, in words.
+    """
+    register(key, shown)
+    st.session_state[_EXPECTED][key] = f" Expected {expected}."
+    if is_default or len(shown) > MAX_LINK_BYTES:
+        if key in st.query_params:
+            del st.query_params[key]
+    elif st.query_params.get(key) != shown:
+        st.query_params[key] = shown
+
+
 def _as_text(value: object, format_func: Callable[[Any], str] | None) -> str:
     """A value as Streamlit writes it into the address."""
     if isinstance(value, bool):
@@ -61,7 +83,8 @@ def ignored() -> list[str]:
     """A sentence for each value of the link that could not be used, until the person changes that setting."""
     shown = st.session_state[_SHOWN]
     return [
-        f"The link says {key} = {given[:40]}, which cannot be used here; {key} is {used}."
+        f"The link says {key} = {given[:40]}, which cannot be used here; {key} is {used or 'left out'}."
+        + st.session_state[_EXPECTED].get(key, "")
         for key, (given, used) in st.session_state[_IGNORED].items()
         if shown.get(key) == used
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -28,16 +28,17 @@ class Settings:
 
 
 @contextmanager
-def page(title: str) -> Iterator[Settings]:
+def page(title: str, field: Callable[[], str] | None = None) -> Iterator[Settings]:
     """Draw what stands around every page, cold or not: the text field, the sidebar, notes on the link, and Share.
 
-    Share comes last, even when the page stops early: its link names what the page has drawn by then.
+    field: draws another text field than the common one and returns its text. Share comes last, even when the page
+    stops early: its link names what the page has drawn by then.
     """
     frame.set_up(title)
     compute.warm_up()
     address.read()
     with st.container(key="text_row", horizontal=True, vertical_alignment="center"):
-        text = _text_field()
+        text = (field or _text_field)()
         explain.words()
         share_place = st.container(width="content")
     notes = st.container()
@@ -67,11 +68,11 @@ def _take_example(text: str) -> None:
     st.session_state["text"] = text
 
 
-def causal() -> bool:
+def causal(label: str = "Causal: no looking ahead") -> bool:
     """Whether a token may look only at itself and at what stands before it."""
     return address.bound(
         st.toggle,
-        "Causal: no looking ahead",
+        label,
         key="causal",
         help="Blocks every key that stands after the query, as in a model that writes word by word.",
     )
@@ -215,7 +216,12 @@ def _name_of(model: Model) -> str | None:
 def _apply_preset() -> None:
     preset = next((preset for preset in PRESETS if preset.name == st.session_state["preset"]), None)
     if preset is not None:
-        st.session_state.update({**_model_keys(preset.model), "text": preset.text})
+        take(preset.model, text=preset.text)
+
+
+def take(model: Model, **others: object) -> None:
+    """Set the model and other settings, by the keys of their widgets; for callbacks, before the widgets are drawn."""
+    st.session_state.update({**_model_keys(model), **others})
 
 
 def _model_keys(model: Model) -> dict[str, object]:

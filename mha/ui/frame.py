@@ -14,7 +14,7 @@ ICON = Path(__file__).with_name("icon.svg")
 STYLES = """<style>
 .stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem); }
 /* On a phone the text keeps a line of its own, and the buttons go below it. */
-.st-key-text_row > div:has(.stTextInput) { min-width: min(20rem, 100%); }
+.st-key-text_row > div:has(.stTextInput, .stTextArea) { min-width: min(20rem, 100%); }
 .hl-line { margin: 0; line-height: 1.5; overflow-wrap: anywhere; }
 .hl-quiet { opacity: .75; font-size: .9rem; }
 .hl-note { margin: 0; padding: .4rem .8rem; border-left: 3px solid currentColor; font-size: .9rem;
@@ -23,6 +23,9 @@ STYLES = """<style>
 .hl-heads dt { font-weight: 600; white-space: nowrap; }
 .hl-heads dd { margin: 0; overflow-wrap: anywhere; }
 .hl-heads .hl-swatch { display: inline-block; width: .8em; height: .8em; margin-right: .5em; border-radius: 2px; }
+.hl-pad { opacity: .55; font-style: italic; }
+.hl-small { display: block; width: 84px; }
+.hl-who { padding-left: 1.1em; margin: 0; opacity: .75; font-size: .9rem; overflow-wrap: anywhere; }
 .hl-weight { font-variant-numeric: tabular-nums; opacity: .75; }
 </style>"""
 

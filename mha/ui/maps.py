@@ -127,8 +127,8 @@ def _in_words(run: Pass, h: int, i: int, keys: list[int]) -> str:
     return f"<dt>{show.swatch(figures.HEAD_COLOURS[h])}Head {h + 1}</dt><dd>{said}</dd>"
 
 
-def numbers(run: Pass) -> None:
-    """Every weight of every head as a table, made only when it is opened."""
+def numbers(run: Pass, keys: tuple[str, ...] | None = None) -> None:
+    """Every weight of every head as a table, made only when it is opened; keys: what is looked at, if other tokens."""
     closed = st.expander("The numbers", key="numbers", on_change="rerun")
     if not closed.open:
         return
@@ -136,11 +136,12 @@ def numbers(run: Pass) -> None:
         weights, allowed = run.trace.weights[0], run.trace.mask[0]
         h, i, j = np.indices(weights.shape).reshape(3, -1)
         labels = np.array(position_labels(run.tokens), dtype=object)
+        key_labels = labels if keys is None else np.array(position_labels(keys), dtype=object)
         table = pd.DataFrame(
             {
                 "head": h + 1,
                 "query": labels[i],
-                "key": labels[j],
+                "key": key_labels[j],
                 "score": run.trace.scores[0].ravel(),
                 "weight": np.where(allowed, weights, np.nan).ravel(),
             }
@@ -163,8 +164,8 @@ def choose_head(run: Pass) -> int:
     )
 
 
-def choose_token(run: Pass, label: str, key: str) -> int:
-    """A token by position and text."""
+def choose_token(run: Pass, label: str, key: str, *, default: int = 0) -> int:
+    """A token by position and text; `default`, or the last one there is, stands there at first."""
     labels = position_labels(run.tokens)
     return _choose(
         st.selectbox,
@@ -172,6 +173,7 @@ def choose_token(run: Pass, label: str, key: str) -> int:
         len(labels),
         key=key,
         format_func=labels.__getitem__,
+        index=min(default, len(labels) - 1),
         help="By position and text, so that repeated tokens stay apart.",
     )
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import streamlit as st
 
 from mha.ui import address
-from mha.ui.compute import Pass
+
+Run = TypeVar("Run")
 
 
-def open_one(views: Mapping[str, Callable[[Pass], None]], run: Pass) -> None:
-    """A tab per view by its name, and the open one drawn from `run`."""
-    tabs = st.tabs(list(views), key="view", on_change="rerun", bind="query-params")
+def open_one(views: Mapping[str, Callable[[Run], None]], run: Run, *, key: str = "view") -> None:
+    """A tab per view by its name, and the open one drawn from `run`; `key` keeps pages with other views apart."""
+    tabs = st.tabs(list(views), key=key, on_change="rerun", bind="query-params")
     for tab, (name, draw) in zip(tabs, views.items(), strict=True):
         if tab.open:
-            address.register("view", name)
+            address.register(key, name)
             with tab:
                 draw(run)

@@ -1,0 +1,6 @@
+"""What can be taken away: code that runs without this project, made from what is on the screen."""
+
+from mha.export.scene import Scene
+from mha.export.snippets import Snippet, snippets
+
+__all__ = ["Scene", "Snippet", "snippets"]

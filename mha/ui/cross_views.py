@@ -1,0 +1,225 @@
+"""Cross-attention: the second text, its forward pass, and the maps of one text that looks at another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from mha import Tokens, attend, embed, figures, masks, measures, tokenize
+from mha.arrays import Array
+from mha.config import PRESETS, Model
+from mha.masks import Rule
+from mha.ui import address, compute, controls, maps, rules, show, tables
+from mha.ui.compute import Pass
+
+DEFAULT = "Die Katze saß auf der Matte weil es warm war"
+ARTICLE = PRESETS[2].model
+ARTICLE_QUERIES, ARTICLE_KEYS, ARTICLE_LENGTH = "q1 q2 q3 q4", "k1 k2 k3 k4 k5 k6", 3
+HEIGHT = 430  # px: below two texts, all eight heads still stand on the first screen
+DEFINED = ("entropy", "entropy_share", "peak", "on_first")  # of the measures, those that need no common positions
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed(Pass):
+    """One text that looks at another: `tokens` are the queries."""
+
+    keys: Tokens
+
+
+def second_text(settings: controls.Settings) -> Tokens:
+    """What is looked at; no tokens: said, and the page stops."""
+    text = address.bound(
+        st.text_input,
+        "The text that is looked at",
+        key="text2",
+        value=DEFAULT,
+        placeholder="Type a few words to look at",
+        live=controls.TYPING_PAUSE,
+        help="Its tokens are the keys and values; those of the text above are the queries.",
+    )
+    found = tokenize(text, settings.split)
+    show.notes(found.notes)
+    if not found:
+        show.line("There is nothing to look at yet. Type a few words, or take this:")
+        st.button(DEFAULT, key="example_keys", on_click=_take_example)
+        raise compute.PageEnds
+    return found
+
+
+def _take_example() -> None:
+    st.session_state["text2"] = DEFAULT
+
+
+def article_shapes() -> None:
+    """The shapes that the NumPy article works with, by one click."""
+    st.button(
+        "NumPy article’s shapes",
+        key="article",
+        on_click=_take_article,
+        help="4 queries, 6 keys, width 100, 5 heads, valid length 3, everything drawn from 0 to 1.",
+    )
+
+
+def _take_article() -> None:
+    controls.take(ARTICLE, text=ARTICLE_QUERIES, text2=ARTICLE_KEYS, lens2_0=ARTICLE_LENGTH)
+    st.session_state["_lens2"] = {0: ARTICLE_LENGTH}
+
+
+def choose_rules(queries: Tokens, keys: Tokens) -> tuple[Rule, ...]:
+    """A valid length of the keys, and causal."""
+    Tq, Tk = len(queries), len(keys)
+    [length] = rules.lengths([Tk], key="lens2")
+    with show.row():
+        rules.length_field(f"Valid length, 0 to {Tk}", Tk, length, Tk, key="lens2", width=190)
+        causal = controls.causal("Causal")
+        article_shapes()
+    if causal:
+        show.line(
+            "Causal starts at the top left: query 1 sees key 1, query 2 sees keys 1 and 2, whatever the lengths. "
+            "The last query need not see the last key.",
+            quiet=True,
+        )
+    padding = [Rule("padding", masks.valid_lens([length], Tk).allowed)] if length < Tk else []
+    return (*padding, *([masks.causal(Tq, Tk)] if causal else []))
+
+
+def crossed(queries: Tokens, keys: Tokens, model: Model, chosen: tuple[Rule, ...]) -> Crossed:
+    """`queries` looking at `keys`."""
+    X, Y = (
+        embed(tokens, model.d_model, model.seed, positions=model.positions, values=model.values)[None]
+        for tokens in (queries, keys)
+    )
+    weights = compute.drawn_weights(model.d_model, model.num_heads, model.seed, model.init, model.bias)
+    mask = masks.combine(*chosen, shape=(1, model.num_heads, len(queries), len(keys)))
+    return Crossed(queries, X, weights, mask, attend(X, Y, Y, weights, mask=mask), keys)
+
+
+def about() -> None:
+    """What the page shows, in one sentence."""
+    show.line(
+        "Rows are the tokens of the first text, which look; columns are those of the second, which are looked at.",
+        quiet=True,
+    )
+
+
+def all_heads(run: Crossed, *, with_mean: bool = False) -> None:
+    """A map per head, and their mean if wanted."""
+    options: dict[str, Any] = maps.fitting() or {"height": HEIGHT}
+    count = run.trace.weights.shape[1]
+    names, colours = maps.head_names(count), list(figures.HEAD_COLOURS[:count])
+    values, allowed = run.trace.weights[0], run.mask.allowed[0]
+    per_rule = [(rule.name, np.broadcast_to(rule.allowed[0], allowed.shape)) for rule in run.mask.rules]
+    if with_mean:  # neither rule differs from head to head
+        values = np.concatenate([values, values.mean(axis=0)[None]])
+        allowed = np.concatenate([allowed, allowed[:1]])
+        per_rule = [(name, np.concatenate([may_look, may_look[:1]])) for name, may_look in per_rule]
+        names, colours = [*names, maps.MEAN], [*colours, figures.MEAN_COLOUR]
+    figure = figures.head_maps(
+        values,
+        run.tokens,
+        run.keys,
+        names=names,
+        allowed=allowed,
+        rules=per_rule,
+        colours=colours,
+        theme=show.theme(),
+        **options,
+    )
+    alt = figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed)
+    show.chart(figure, key="cross_all", alt=alt)
+
+
+def one_head(run: Crossed) -> None:
+    """One head, large."""
+    h = maps.choose_head(run)
+    options: dict[str, Any] = maps.fitting()
+    values, allowed = run.trace.weights[0, h : h + 1], run.mask.allowed[0, h : h + 1]
+    names = [f"Head {h + 1}"]
+    figure = figures.head_maps(
+        values,
+        run.tokens,
+        run.keys,
+        names=names,
+        allowed=allowed,
+        rules=[(rule.name, rule.allowed[0]) for rule in run.mask.rules],
+        colours=[figures.HEAD_COLOURS[h]],
+        theme=show.theme(),
+        show_values=True,
+        **options,
+    )
+    alt = figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed)
+    show.chart(figure, key="cross_one", alt=alt)
+
+
+def arrows(run: Crossed) -> None:
+    """Who looks at whom: from the upper row of each head down to the lower one."""
+    top = address.bound(
+        st.number_input,
+        "Arrows per token",
+        key="top",
+        min_value=1,
+        max_value=maps.MOST_ARROWS,
+        value=3,
+        help="Only the strongest few are drawn; the maps show all.",
+        width=160,
+    )
+    weights = run.trace.weights[0]
+    options: dict[str, Any] = {"names": maps.head_names(len(weights)), "top": int(top), "theme": show.theme()}
+    caption = figures.arrows_caption(weights, run.tokens, run.keys, **options)
+    show.chart(figures.arrows(weights, run.tokens, run.keys, **options), key="cross_arrows", alt=caption)
+    show.line(caption, quiet=True)
+
+
+def measured(run: Crossed) -> None:
+    """The measures that need no common positions, a row per head."""
+    means = {name: _means(run)[name] for name in DEFINED}
+    names = maps.head_names(run.trace.weights.shape[1])
+    table = pd.DataFrame(means, index=pd.Index(names, name="Head"))
+    columns = {
+        name: st.column_config.NumberColumn(label, format=form, help=help_text)
+        for name, (label, form, help_text) in tables.COLUMNS.items()
+        if name in DEFINED
+    }
+    st.dataframe(table, column_config=columns, placeholder="not defined", alt="Measures of every head")
+    left_out = int(run.trace.empty_rows[0, 0].sum())
+    show.line(
+        f"Means over the {len(run.tokens)} queries"
+        + (f", {left_out} of them left out because they have no key left" if left_out else "")
+        + ". Distance, “on itself” and “on previous token” are not defined here: a place in one text is no place in "
+        "the other.",
+        quiet=True,
+    )
+
+
+def _means(run: Crossed) -> dict[str, Array]:
+    weights, allowed = run.trace.weights[0], run.trace.mask[0]
+    of_rows = {
+        "entropy": measures.entropy(weights, allowed),
+        "entropy_share": measures.entropy_share(weights, allowed),
+        "peak": measures.peak(weights, allowed),
+        "on_first": np.where(run.trace.empty_rows[0], np.nan, measures.weight_on_first(weights, allowed)),
+    }
+    return {name: measures.mean_defined(rows)[0] for name, rows in of_rows.items()}
+
+
+def what_to_look_for(run: Crossed) -> None:
+    """The largest weight of all, and rows with no key left."""
+    weights = run.trace.weights[0]
+    if run.trace.empty_rows.all():
+        show.line("Everything is blocked: no query has a key left, so all weights are 0.")
+        return
+    # a query with one key gives it all its weight, which says nothing about the head
+    with_choice = run.trace.mask[0].sum(axis=-1, keepdims=True) > 1
+    counted = np.where(with_choice, weights, 0.0) if with_choice.any() else weights
+    h, i, j = (int(at) for at in np.unravel_index(counted.argmax(), weights.shape))
+    empty = int(run.trace.empty_rows[0, 0].sum())
+    left = f" {empty} of {len(run.tokens)} queries have no key left." if empty else ""
+    st.html(
+        f'<p class="hl-line"><b>What to look for.</b> The same word in both texts has the same vector, and still its '
+        f"query and its key differ. The largest weight of a query that has a choice is {weights[h, i, j]:.2f}: in head "
+        f"{h + 1}, {show.quoted(run.tokens[i])} ({i + 1}) looks at {show.quoted(run.keys[j])} ({j + 1}).{left}</p>"
+    )

@@ -1,0 +1,25 @@
+"""Cross-attention: one text looks, another is looked at."""
+
+from functools import partial
+
+from mha.ui import compute, controls, cross_views, maps, views
+
+with controls.page("Cross-attention") as settings:
+    queries = controls.tokens(settings)
+    keys = cross_views.second_text(settings)
+    cross_views.about()
+    with compute.errors_shown():
+        rules = cross_views.choose_rules(queries, keys)
+        run = cross_views.crossed(queries, keys, settings.model, rules)
+    views.open_one(
+        {
+            "All heads": partial(cross_views.all_heads, with_mean=settings.with_mean),
+            "One head": cross_views.one_head,
+            "Arrows": cross_views.arrows,
+            "Measures": cross_views.measured,
+        },
+        run,
+        key="cross_view",
+    )
+    cross_views.what_to_look_for(run)
+    maps.numbers(run, run.keys)

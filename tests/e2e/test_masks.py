@@ -1,0 +1,222 @@
+"""The Masks and Cross-attention pages in a real browser: each rule both ways, and the hover that names it."""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import quote, urlencode
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from mha import Weights, attend, embed, masks
+from mha.batches import embed_batch, read_lines
+from mha.config import Model
+from mha.mask_effects import mask_effect
+from mha.ui import rules
+from tests.e2e.plots import PLOT
+
+TEXTS = "one two three four\nfive six"
+T, H, WIDTH = 4, 2, 8
+ROW = 35  # px of a row of Streamlit's tables
+BEFORE, AFTER, DIFFERENCE = range(3)
+
+# The maps of the n-th picture: a cell without a number is null in JSON and NaN here.
+MAPS = """(place) => {
+  const plot = document.querySelectorAll('.js-plotly-plot')[place];
+  if (!plot || !plot.data || !plot.querySelector('.heatmaplayer image')) return null;
+  return plot.data.filter((trace) => trace.coloraxis && /^Head/.test(trace.name)).map((trace) => trace.z.bdata
+    ? {bdata: trace.z.bdata, shape: trace.z.shape}
+    : Array.from(trace.z, (row) => Array.from(row, (cell) => Number.isFinite(cell) ? cell : null)));
+}"""
+
+
+@pytest.fixture
+def open_page(page, server):
+    """A page by its own address with these settings."""
+
+    def opened(name: str, **settings: object) -> Page:
+        page.goto(f"{server}/{name}?{urlencode(settings, quote_via=quote)}")
+        return page
+
+    return opened
+
+
+def masks_page(open_page, **settings: object) -> Page:
+    return open_page("masks", **{"texts": TEXTS, "heads": H, "width": WIDTH, **settings})
+
+
+def painted(page: Page, place: int) -> np.ndarray | None:
+    found = page.evaluate(MAPS, place)
+    if found is None:
+        return None
+    return np.array([_numbers(z) for z in found], dtype=np.float32)
+
+
+def _numbers(z) -> np.ndarray:
+    if isinstance(z, dict):
+        shape = tuple(int(length) for length in z["shape"].split(","))
+        return np.frombuffer(base64.b64decode(z["bdata"]), dtype="<f4").reshape(shape)
+    return np.array(z, dtype=np.float32)
+
+
+def expected(b: int, *on: masks.Rule) -> list[np.ndarray]:
+    """Before, after and difference of text b from the library, as float32."""
+    X = embed_batch(read_lines(TEXTS), Model(d_model=WIDTH, num_heads=H))
+    effect = mask_effect(X, X, X, Weights.draw(WIDTH, H, 0), on)
+    before, after = effect.before.weights[b], effect.after.weights[b]
+    hidden = np.where(effect.mask.allowed[b], after, np.nan)
+    return [values.astype(np.float32) for values in (before, hidden, after - before)]
+
+
+def wait_until_painted(page: Page, place: int, wanted: np.ndarray) -> None:
+    """Until the picture holds exactly these numbers; what it holds instead is in the error."""
+    for _ in range(200):
+        found = painted(page, place)
+        if found is not None and np.array_equal(found, wanted, equal_nan=True):
+            return
+        page.wait_for_timeout(50)  # a poll: the numbers are compared here, bit by bit
+    np.testing.assert_array_equal(painted(page, place), wanted)
+
+
+def assert_painted(page: Page, b: int, *on: masks.Rule) -> None:
+    for place, wanted in enumerate(expected(b, *on)):
+        wait_until_painted(page, place, wanted)
+
+
+def switch(page: Page, label: str) -> None:
+    page.get_by_text(label, exact=True).first.click()
+
+
+OWN = np.array([[True, True, False, False], [False, False, True, True]])
+RULES = {
+    "Padding": ("padding", lambda: masks.valid_lens([4, 2], T), {}),
+    "Causal": ("causal", lambda: masks.causal(T, T), {}),
+    "Window": ("window", lambda: masks.window(T, T, 1, 0), {"left": 1, "right": 0}),
+    "Key ranges": ("key range", lambda: masks.heads(OWN, T), {}),
+}
+
+
+@pytest.mark.parametrize("label", RULES)
+def test_a_rule_is_painted_named_in_the_hover_and_taken_back(open_page, label):
+    name, made, settings = RULES[label]
+    page = masks_page(open_page, padding="false", text_number=2, **settings)
+    assert_painted(page, 1)
+    switch(page, label)
+    assert_painted(page, 1, made())
+    blocked = np.argwhere(~np.broadcast_to(made().allowed, (2, H, T, T))[1, 0])
+    hover(page, *blocked[0])
+    expect(page.locator(f"{PLOT} .hoverlayer .hovertext").first).to_contain_text(f"blocked by {name}")
+    page.mouse.move(5, 5)
+    switch(page, label)
+    assert_painted(page, 1)
+    assert page.get_by_text("cannot be used").count() == 0
+
+
+def hover(page: Page, i: int, j: int) -> None:
+    """Over a cell of head 1 in the second picture, which shows the weights after."""
+    plot = page.locator(PLOT).nth(AFTER)
+    plot.scroll_into_view_if_needed()
+    box = plot.locator(".heatmaplayer image").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * (j + 0.5) / T, box["y"] + box["height"] * (i + 0.5) / T, steps=3)
+
+
+def test_rules_travel_in_the_address(open_page, fresh_page):
+    page = masks_page(open_page)
+    switch(page, "Causal")
+    switch(page, "Key ranges")
+    wanted = masks.valid_lens([4, 2], T), masks.causal(T, T), masks.heads(OWN, T)
+    assert_painted(page, 0, *wanted)
+    page.get_by_role("button", name="4, 2").click()
+    page.get_by_role("spinbutton", name="Text 1").fill("3")
+    page.get_by_role("spinbutton", name="Text 1").press("Enter")
+    wanted = masks.valid_lens([3, 2], T), *wanted[1:]
+    assert_painted(page, 0, *wanted)
+    page.wait_for_url("**lens=3*")
+    page.reload()
+    assert_painted(page, 0, *wanted)
+    assert page.get_by_text("cannot be used").count() == 0
+
+
+def test_a_check_box_blocks_its_cell_and_opens_it_again(open_page):
+    page = masks_page(open_page, custom="true")
+    padding = masks.valid_lens([4, 2], T)
+    assert_painted(page, 0, padding)
+    page.get_by_role("button", name="Choose cells").click()
+    canvas = page.locator("[data-testid=stPopoverBody] [data-testid=stDataFrame] canvas").first
+    canvas.wait_for()
+    for blocked in (True, False):
+        click_cell(page, canvas, 2, 1)
+        grid = np.ones((T, T), dtype=bool)
+        grid[0, 1] = not blocked
+        assert_painted(page, 0, padding, masks.custom(grid))
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def click_cell(page: Page, canvas, column: int, row: int) -> None:
+    """A click on the box in the middle of a cell, counted from 1: below the header, beside the queries."""
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + rules.QUERIES + rules.BOX * (column - 0.5), box["y"] + ROW * (row + 0.5))
+
+
+def test_a_file_that_is_no_mask_is_refused_and_changes_nothing(open_page):
+    page = masks_page(open_page, custom="true", padding="false")
+    assert_painted(page, 0)
+    page.get_by_role("button", name="Choose cells").click()
+    chooser = page.locator("[data-testid=stPopoverBody] input[type=file]")
+    chooser.set_input_files({"name": "<b>.csv", "mimeType": "text/csv", "buffer": b"1,0\n0,1\n"})
+    page.get_by_text("<b>.csv is not used: expected a mask of shape").first.wait_for()
+    assert_painted(page, 0)
+    good = np.tri(T, dtype=int)
+    rows = "\n".join(",".join(map(str, row)) for row in good)
+    chooser.set_input_files({"name": "good.csv", "mimeType": "text/csv", "buffer": rows.encode()})
+    assert_painted(page, 0, masks.custom(good))
+    expect(page.get_by_text("is not used")).to_have_count(0)
+
+
+def test_words_on_the_page_are_literal(open_page):
+    page = masks_page(
+        open_page, texts="<b>x</b> $y$ :smile: <img src=x onerror=document.title=1>\nz", mask_view="Why blocked?"
+    )
+    said = page.locator("p.hl-line").first
+    said.wait_for()
+    expect(said).to_contain_text("<b>x</b> $y$ :smile: <img")
+    assert said.locator("img, .katex, b bdi").count() == 0
+    assert "Masks" in page.title()
+
+
+@pytest.mark.parametrize("name", ["masks", "cross"])
+def test_a_phone_needs_no_scrolling_sideways(fresh_page, server, name):
+    with fresh_page(viewport={"width": 390, "height": 844}) as page:
+        page.goto(f"{server}/{name}?causal=true")
+        page.locator(f"{PLOT} .heatmaplayer image").first.wait_for(state="attached")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.get_by_test_id("stMain").evaluate("(element) => element.scrollWidth") <= 390
+
+
+def test_cross_attention_both_ways(open_page):
+    page = open_page("cross", text="a b", text2="u v w x", heads=H, width=WIDTH)
+    X, Y = embed(["a", "b"], WIDTH, 0)[None], embed(["u", "v", "w", "x"], WIDTH, 0)[None]
+    weights, shape = Weights.draw(WIDTH, H, 0), (1, H, 2, 4)
+
+    def wanted(*on: masks.Rule) -> np.ndarray:
+        mask = masks.combine(*on, shape=shape)
+        found = attend(X, Y, Y, weights, mask=mask).weights
+        return np.where(mask.allowed, found, np.nan)[0].astype(np.float32)
+
+    wait_until_painted(page, 0, wanted())
+    switch(page, "Causal")
+    wait_until_painted(page, 0, wanted(masks.causal(2, 4)))
+    page.get_by_role("spinbutton", name="Valid length").fill("1")
+    page.get_by_role("spinbutton", name="Valid length").press("Enter")
+    wait_until_painted(page, 0, wanted(masks.causal(2, 4), masks.valid_lens([1], 4)))
+    switch(page, "Causal")
+    wait_until_painted(page, 0, wanted(masks.valid_lens([1], 4)))
+    page.get_by_role("button", name="NumPy article").click()
+    page.locator(f"{PLOT} .ytick text", has_text="q4").first.wait_for()
+    drawn = painted(page, 0)
+    assert drawn is not None
+    assert drawn.shape == (5, 4, 6)
+    assert np.isnan(drawn[:, :, 3:]).all()
+    assert page.get_by_text("cannot be used").count() == 0
