@@ -4,7 +4,8 @@ from functools import partial
 
 from mha.ui import compute, controls, explain, maps, proof, show, tables, views
 
-with controls.page("Heads") as settings:
+
+def heads(settings: controls.Settings) -> None:
     tokens = controls.tokens(settings)
     with show.row():
         explain.heads()
@@ -25,3 +26,6 @@ with controls.page("Heads") as settings:
     explain.what_to_look_for(run)
     explain.saturation(run, settings.model)
     maps.numbers(run)
+
+
+controls.page("Heads", heads)

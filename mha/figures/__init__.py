@@ -1,7 +1,7 @@
 """Arrays and tokens in, plain Plotly figures out: dicts for st.plotly_chart or plotly.io. No Streamlit in here."""
 
 from mha.figures.arrows import arrows, arrows_caption
-from mha.figures.heatmaps import CHART_CONFIG, describe_maps, head_maps, numbers_fit
+from mha.figures.heatmaps import CHART_CONFIG, NUMBERS_RULE, describe_maps, head_maps, numbers_fit
 from mha.figures.labels import full_label, plain_label, short_label
 from mha.figures.palette import HEAD_COLOURS, MEAN_COLOUR
 from mha.figures.ready import ReadyFigure
@@ -10,6 +10,7 @@ __all__ = [
     "CHART_CONFIG",
     "HEAD_COLOURS",
     "MEAN_COLOUR",
+    "NUMBERS_RULE",
     "ReadyFigure",
     "arrows",
     "arrows_caption",

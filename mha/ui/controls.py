@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -27,24 +28,33 @@ class Settings:
     with_mean: bool
 
 
-@contextmanager
-def page(title: str) -> Iterator[Settings]:
-    """Draw what stands around every page, cold or not: the text field, the sidebar, notes on the link, and Share.
+def page(title: str, draw: Callable[[Settings], None]) -> None:
+    """A whole page, cold or not: the shared sidebar, and the body, which `draw` fills.
 
-    Share comes last, even when the page stops early: its link names what the page has drawn by then.
+    The body is a fragment of its own: what someone types reruns the body and leaves the sidebar alone, which saves
+    more than half of the work on both ends.
     """
     frame.set_up(title)
     compute.warm_up()
     address.read()
+    with st.sidebar:
+        shared = _sidebar()
+    _body(shared, draw)
+
+
+@st.fragment
+def _body(shared: dict[str, Any], draw: Callable[[Settings], None]) -> None:
+    """The text field, what `draw` makes of it, notes on the link, and Share.
+
+    Share comes last, even when the page ends early: its link names what the page has drawn by then.
+    """
     with st.container(key="text_row", horizontal=True, vertical_alignment="center"):
         text = _text_field()
         explain.words()
         share_place = st.container(width="content")
     notes = st.container()
-    with st.sidebar:
-        settings = _sidebar(text)
     with suppress(compute.PageEnds):
-        yield settings
+        draw(Settings(text=text, **shared))
     with share_place:
         share.control()
     with notes:
@@ -89,7 +99,8 @@ def _text_field() -> str:
     )
 
 
-def _sidebar(text: str) -> Settings:
+def _sidebar() -> dict[str, Any]:
+    """Everything of `Settings` but the text."""
     presets = st.container()  # drawn last: which preset it is shows only when the others have been drawn
     st.markdown("##### Splitting")
     split = address.bound(
@@ -112,7 +123,7 @@ def _sidebar(text: str) -> Settings:
         key="mean",
         help="Adds one map, the mean of all heads' weights. It is no head's own.",
     )
-    return Settings(text, split, model, with_mean)
+    return {"split": split, "model": model, "with_mean": with_mean}
 
 
 def _model() -> Model:

@@ -51,8 +51,9 @@ def what_to_look_for(run: Pass) -> None:
     tokens, weights = run.tokens, run.trace.weights[0]
     head, query, key = (int(at) for at in np.unravel_index(weights.argmax(), weights.shape))
     st.html(
-        f'<p class="hl-line"><b>What to look for.</b> A column that stands out is a token that many look at, a diagonal are '
-        f"tokens that look at themselves. The largest weight of all is "
+        f'<p class="hl-line"><b>What to look for.</b> A column that stands out is a token that many look at, '
+        "a diagonal are tokens that look at themselves. "
+        f"The largest weight of all is "
         f"{weights[head, query, key]:.2f}: in head {head + 1}, {show.quoted(tokens[query])} ({query + 1}) "
         f"looks at {show.quoted(tokens[key])} ({key + 1}). "
         f'<span class="hl-quiet">{UNTRAINED}</span></p>'

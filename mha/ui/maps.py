@@ -77,7 +77,7 @@ def _draw(
     show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.tokens, names=names, allowed=allowed))
 
 
-def fitting() -> dict[str, int]:
+def fitting() -> dict[str, Any]:
     """How many maps stand side by side, and how wide all are together: two on a phone."""
     return {"columns_per_row": 2, "width": 360} if viewport.is_narrow() else {}
 
@@ -100,7 +100,12 @@ def arrows(run: Pass) -> None:
             st.toggle, "Only one token's arrows", key="only", help="Leaves the arrows of one looking token."
         )
         query = choose_token(run, "The token that looks", "query") if only_one else None
-    options = {"names": head_names(len(weights)), "top": int(top), "query": query, "theme": show.theme()}
+    options: dict[str, Any] = {
+        "names": head_names(len(weights)),
+        "top": int(top),
+        "query": query,
+        "theme": show.theme(),
+    }
     figure = figures.arrows(weights, tokens, tokens, **options)
     caption = figures.arrows_caption(weights, tokens, tokens, **options)
     show.chart(figure, key="arrows_chart", alt=caption)
