@@ -235,6 +235,28 @@ def test_blocked_cells_carry_a_mark_that_is_not_a_colour():
     assert strokes(figure(some_weights(3, T, T), tokens, tokens, allowed=allowed)) == 3 * (2 * T - 3)
 
 
+@pytest.mark.parametrize("T", [4, 11, 23, 61])
+def test_the_lines_cover_blocked_cells_and_no_others(T):
+    tokens = [str(i) for i in range(T)]
+    allowed = np.random.default_rng(T).random((M, T, T)) < 0.5
+    allowed[..., 0] = True
+    shown = figure(some_weights(M, T, T), tokens, tokens, allowed=allowed)
+    lines = [shape["path"] for shape in shown["layout"]["shapes"] if "L" in shape["path"]]
+    ends = np.array(re.findall(r"M(\S+) (\S+?)L(\S+) (\S+?)(?=M|$)", lines[0]), dtype=float).reshape(-1, 2, 2)
+    corners = np.array([(trace["x0"], trace["y0"]) for trace in maps_of(shown)])
+    touched = np.zeros_like(allowed)
+    for start, end in ends:
+        crossed = max(1, round(abs(end[0] - start[0])))  # cells; a line in one large cell is shorter than it
+        for k in range(crossed):
+            point = start + (k + 0.5) / crossed * (end - start)
+            m = np.flatnonzero((corners <= point + 0.5).all(axis=1))[-1]
+            j, i = np.rint(point - corners[m]).astype(int)
+            touched[m, i, j] = True
+    assert not (touched & allowed).any()
+    # above 4 px a cell, every blocked cell has a line; smaller ones share them
+    assert touched.sum() == (~allowed).sum() if T < 30 else touched.any()
+
+
 def test_a_row_without_a_key_is_struck_out_where_the_words_do_not_fit():
     T = 61
     tokens = [str(i) for i in range(T)]
@@ -282,7 +304,11 @@ def test_the_colour_scale_shows_every_value_once_in_order():
 def test_names_carry_their_heads_colour():
     shown = figure(colours=[HEAD_COLOURS[5], HEAD_COLOURS[0], "#808080"], names=["Head 6", "Head 1", "Mean <b>"])
     titles = words_of(shown)["text"][:3]
-    assert [re.findall("#[0-9a-f]{6}", title) for title in titles] == [[HEAD_COLOURS[5]], [HEAD_COLOURS[0]], ["#808080"]]
+    assert [re.findall("#[0-9a-f]{6}", title) for title in titles] == [
+        [HEAD_COLOURS[5]],
+        [HEAD_COLOURS[0]],
+        ["#808080"],
+    ]
     assert texts_in(shown)[:3] == ["■ Head 6", "■ Head 1", "■ Mean <b>"]
 
 

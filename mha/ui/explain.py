@@ -47,16 +47,24 @@ def heads() -> None:
 
 
 def what_to_look_for(run: Pass) -> None:
-    """Where the eye may start, with the numbers of this very picture."""
-    tokens, weights = run.tokens, run.trace.weights[0]
-    head, query, key = (int(at) for at in np.unravel_index(weights.argmax(), weights.shape))
+    """Where the eye may start, with the largest weight of this very picture."""
     st.html(
-        f'<p class="hl-line"><b>What to look for.</b> A column that stands out is a token that many look at, '
+        '<p class="hl-line"><b>What to look for.</b> A column that stands out is a token that many look at, '
         "a diagonal are tokens that look at themselves. "
-        f"The largest weight of all is "
-        f"{weights[head, query, key]:.2f}: in head {head + 1}, {show.quoted(tokens[query])} ({query + 1}) "
-        f"looks at {show.quoted(tokens[key])} ({key + 1}). "
-        f'<span class="hl-quiet">{UNTRAINED}</span></p>'
+        f'{_largest_weight(run)}<span class="hl-quiet">{UNTRAINED}</span></p>'
+    )
+
+
+def _largest_weight(run: Pass) -> str:
+    """The largest weight among rows that have a choice, as HTML; nothing if no row has one."""
+    weights, allowed = run.trace.weights[0], run.trace.mask[0]
+    with_choice = np.where(allowed.sum(axis=-1, keepdims=True) > 1, weights, 0.0)
+    head, query, key = (int(at) for at in np.unravel_index(with_choice.argmax(), weights.shape))
+    if not with_choice.any():
+        return ""
+    return (
+        f"The largest weight of a token with a choice is {weights[head, query, key]:.2f}: in head {head + 1}, "
+        f"{show.quoted(run.tokens[query])} ({query + 1}) looks at {show.quoted(run.tokens[key])} ({key + 1}). "
     )
 
 

@@ -12,7 +12,8 @@ ICON = Path(__file__).with_name("icon.svg")
 # Text that a person typed goes through st.html, escaped, and never through Markdown: these are its looks.
 # currentColor and opacity follow the theme, light or dark.
 STYLES = """<style>
-.stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem); }
+.stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem);
+  max-width: 76rem; }
 /* On a phone the text keeps a line of its own, and the buttons go below it. */
 .st-key-text_row > div:has(.stTextInput) { min-width: min(20rem, 100%); }
 .hl-line { margin: 0; line-height: 1.5; overflow-wrap: anywhere; }

@@ -17,6 +17,7 @@ from mha.ui.compute import Pass
 MEAN = "Mean of heads"
 MOST_ARROWS = 8
 IN_WORDS = 4  # keys named per head; the rest is summed up
+PHONE_WIDTH = 358  # px that a phone of 390 px leaves for a picture
 SMALLEST_NAMED = 0.005  # below it a weight reads 0.00
 
 
@@ -39,7 +40,7 @@ def all_heads(run: Pass, *, with_mean: bool = False) -> None:
 def one_head(run: Pass) -> None:
     """One head, large."""
     h = choose_head(run)
-    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True)
+    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True, height=640)
 
 
 def _draw(
@@ -50,7 +51,7 @@ def _draw(
     *,
     key: str,
     with_mean: bool = False,
-    show_values: bool = False,
+    **layout: Any,
 ) -> None:
     def picked(per_head: Any, mean: Callable[..., Any]) -> Any:
         """The chosen heads of (H, ...), and what stands for their mean behind them."""
@@ -71,15 +72,15 @@ def _draw(
         rules=rules,
         colours=colours,
         theme=show.theme(),
-        show_values=show_values,
         **fitting(),
+        **layout,
     )
     show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.tokens, names=names, allowed=allowed))
 
 
 def fitting() -> dict[str, Any]:
-    """How many maps stand side by side, and how wide all are together: two on a phone."""
-    return {"columns_per_row": 2, "width": 360} if viewport.is_narrow() else {}
+    """The width that a picture is laid out for, if it is a phone's; its builder's own otherwise."""
+    return {"width": PHONE_WIDTH} if viewport.is_narrow() else {}
 
 
 def arrows(run: Pass) -> None:
@@ -105,6 +106,7 @@ def arrows(run: Pass) -> None:
         "top": int(top),
         "query": query,
         "theme": show.theme(),
+        **fitting(),
     }
     figure = figures.arrows(weights, tokens, tokens, **options)
     caption = figures.arrows_caption(weights, tokens, tokens, **options)
