@@ -40,7 +40,7 @@ def all_heads(run: Pass, *, with_mean: bool = False) -> None:
 def one_head(run: Pass) -> None:
     """One head, large."""
     h = choose_head(run)
-    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True, height=640)
+    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True, height=500)
 
 
 def _draw(
