@@ -12,7 +12,7 @@ def heads(settings: controls.Settings) -> None:
         causal = controls.causal()
     with compute.errors_shown():
         run = compute.self_attention(tokens, settings.model, causal=causal)
-    views.open_one(
+    view = views.open_one(
         {
             "All heads": partial(maps.all_heads, with_mean=settings.with_mean),
             "One head": maps.one_head,
@@ -23,8 +23,8 @@ def heads(settings: controls.Settings) -> None:
         },
         run,
     )
-    explain.what_to_look_for(run)
-    explain.saturation(run, settings.model)
+    explain.what_to_look_for(run, view)
+    explain.saturation(run)
     maps.numbers(run)
 
 

@@ -1,5 +1,6 @@
 """Arrays and tokens in, plain Plotly figures out: dicts for st.plotly_chart or plotly.io. No Streamlit in here."""
 
+from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
 from mha.figures.heatmaps import CHART_CONFIG, NUMBERS_RULE, describe_maps, head_maps, numbers_fit
 from mha.figures.labels import full_label, plain_label, short_label
@@ -10,6 +11,7 @@ __all__ = [
     "CHART_CONFIG",
     "HEAD_COLOURS",
     "MEAN_COLOUR",
+    "MOST_ARROW_TOKENS",
     "NUMBERS_RULE",
     "ReadyFigure",
     "arrows",

@@ -10,6 +10,7 @@ import streamlit as st
 
 VERSION = "1"
 MAX_LINK_BYTES = 6_000
+MOST_NAMED = 4  # unusable values of a link that are named
 
 _GIVEN = "_address_given"  # key -> what the link said, until the widget of that key has been drawn
 _SHOWN = "_address_shown"  # key -> the widget's value, as text of the address
@@ -51,24 +52,30 @@ def _as_text(value: object, format_func: Callable[[Any], str] | None) -> str:
 
 
 def _same(given: str, shown: str) -> bool:
+    if given == shown or given.lower() == shown.lower() in ("true", "false"):
+        return True
     try:
-        return float(given) == float(shown)
+        return float(given) == float(shown)  # 08 is 8
     except ValueError:
-        return given == shown or given.lower() == shown.lower() in ("true", "false")
+        return False
 
 
 def ignored() -> list[str]:
-    """A sentence for each value of the link that could not be used, until the person changes that setting."""
+    """One sentence on what of the link could not be used, each part until the person changes that setting."""
     shown = st.session_state[_SHOWN]
-    return [
-        f"The link says {key} = {given[:40]}, which cannot be used here; {key} is {used}."
+    unused = [
+        f"{key} = {given[:40]} ({key} is {used})"
         for key, (given, used) in st.session_state[_IGNORED].items()
         if shown.get(key) == used
     ]
+    if not unused:
+        return []
+    more = f", and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
+    return [f"Of this link cannot be used: {', '.join(unused[:MOST_NAMED])}{more}."]
 
 
 def share_link() -> str:
     """The address of this page with every setting named, defaults included, so that no later default changes it."""
     settings = {"v": VERSION, **st.session_state[_SHOWN]}
     here = urlsplit(st.context.url or "")
-    return urlunsplit((here.scheme, here.netloc, here.path, urlencode(settings, quote_via=quote), ""))
+    return urlunsplit((here.scheme, here.netloc, here.path or "/", urlencode(settings, quote_via=quote), ""))

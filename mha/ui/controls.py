@@ -11,7 +11,7 @@ import streamlit as st
 
 from mha import Tokens, config, tokenize
 from mha.config import EXAMPLES, PRESETS, Model
-from mha.ui import address, compute, explain, frame, share, show
+from mha.ui import address, browser, compute, explain, frame, share, show
 
 # Long enough that a word typed fluently (about 0.1 to 0.25 s between two keys) is drawn once and not once a letter;
 # short enough that the picture answers while one still looks at the word.
@@ -53,6 +53,7 @@ def _body(shared: dict[str, Any], draw: Callable[[Settings], None]) -> None:
         explain.words()
         share_place = st.container(width="content")
     notes = st.container()
+    browser.listen()
     with suppress(compute.PageEnds):
         draw(Settings(text=text, **shared))
     with share_place:
@@ -131,20 +132,22 @@ def _model() -> Model:
     left, right = st.columns(2)
     with left:
         heads = address.bound(
-            st.number_input,
-            "Heads $h$",
+            st.selectbox,
+            "Heads (h)",
             key="heads",
-            min_value=1,
-            max_value=config.MAX_HEADS,
-            value=default.num_heads,
+            options=range(1, config.MAX_HEADS + 1),
+            index=default.num_heads - 1,
             help="How many heads look at the text side by side, each with its own projections.",
         )
+    width_before = st.session_state.get("width")
     with right:
         width = _width(heads)
     st.caption(f"$d_k$ = {width} / {heads} = {width // heads} numbers a head.")
+    if width_before not in (None, width):
+        st.caption(f"{heads} heads do not divide {width_before}: the width is {width} now.")
     init = address.bound(
         st.selectbox,
-        "Start values $W$",
+        "Start values (W)",
         key="init",
         options=config.INITS,
         index=config.INITS.index(default.init),
@@ -162,7 +165,7 @@ def _model() -> Model:
     )
     values = address.bound(
         st.selectbox,
-        "Token vectors $X$",
+        "Token vectors (X)",
         key="values",
         options=config.VALUES,
         index=config.VALUES.index(default.values),
@@ -178,7 +181,7 @@ def _model() -> Model:
     )
     bias = address.bound(
         st.toggle,
-        "Bias $b$",
+        "Bias (b)",
         key="bias",
         value=default.bias,
         help="Adds a vector after each projection. It starts at 0 for pytorch and xavier, as in PyTorch, "
@@ -193,10 +196,9 @@ def _width(heads: int) -> int:
     wanted = st.session_state.get("width")
     if wanted is not None and wanted not in widths:
         st.session_state["width"] = config.nearest_width(wanted, heads)
-        st.toast(f"{heads} heads do not divide a width of {wanted}: it is {st.session_state['width']} now.")
     return address.bound(
         st.selectbox,
-        "Width $d$",
+        "Width (d)",
         key="width",
         options=widths,
         index=widths.index(config.nearest_width(PRESETS[0].model.d_model, heads)),

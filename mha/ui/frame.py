@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -28,7 +29,14 @@ STYLES = """<style>
 </style>"""
 
 
+def _sidebar() -> Literal["collapsed", "auto"]:
+    """Inside another site's page there is no room for the settings until someone asks for them."""
+    return "collapsed" if st.context.is_embedded else "auto"
+
+
 def set_up(title: str) -> None:
     """Page settings and styles; the first Streamlit call of every page."""
-    st.set_page_config(page_title=f"{title} · Headlight", page_icon=str(ICON), layout="wide")
+    st.set_page_config(
+        page_title=f"{title} · Headlight", page_icon=str(ICON), layout="wide", initial_sidebar_state=_sidebar()
+    )
     st.html(STYLES)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from mha import figures, measures
 from mha.arrays import Array
-from mha.ui import address, show, viewport
+from mha.ui import address, browser, show
 from mha.ui.compute import Pass
 
 MEAN = "Mean of heads"
@@ -80,7 +80,7 @@ def _draw(
 
 def fitting() -> dict[str, Any]:
     """The width that a picture is laid out for, if it is a phone's; its builder's own otherwise."""
-    return {"width": PHONE_WIDTH} if viewport.is_narrow() else {}
+    return {"width": PHONE_WIDTH} if browser.is_narrow() else {}
 
 
 def arrows(run: Pass) -> None:
@@ -97,7 +97,7 @@ def arrows(run: Pass) -> None:
             help="Only the strongest few are drawn; the maps show all.",
             width=160,
         )
-        only_one = address.bound(
+        only_one = len(tokens) > figures.MOST_ARROW_TOKENS or address.bound(
             st.toggle, "Only one token's arrows", key="only", help="Leaves the arrows of one looking token."
         )
         query = choose_token(run, "The token that looks", "query") if only_one else None
