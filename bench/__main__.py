@@ -89,9 +89,8 @@ def server_times(app: Server, floor: Server) -> None:
         new = texts(tokens)
         with Client(server, urlencode({"heads": heads}, quote_via=quote)) as client:
             answers = [client.type_text(next(new)[0]) for _ in range(WARM_UPS + ROUNDS)][WARM_UPS:]
-        print(
-            f"{name:24}{statistics.median(t for t, _ in answers):12.1f}{statistics.median(b for _, b in answers):16,.0f}"
-        )
+        time, size = (statistics.median(column) for column in zip(*answers, strict=True))
+        print(f"{name:24}{time:12.1f}{size:16,.0f}")
 
 
 def main() -> None:

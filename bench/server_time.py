@@ -25,6 +25,7 @@ class Client:
         )
         self._query = query
         self._text_id = ""
+        self._fragment_id = ""
         self._rerun(None)
 
     def type_text(self, text: str) -> tuple[float, int]:
@@ -39,6 +40,7 @@ class Client:
         if text is not None:
             state = ask.rerun_script.widget_states.widgets.add()
             state.id, state.string_value = self._text_id, text
+            ask.rerun_script.fragment_id = self._fragment_id  # what a browser asks for when text is typed
         self._socket.send(ask.SerializeToString())
         return self._read_until_finished()
 
@@ -50,7 +52,7 @@ class Client:
             said = ForwardMsg.FromString(raw)
             element = said.delta.new_element
             if element.WhichOneof("type") == "text_input":
-                self._text_id = element.text_input.id
+                self._text_id, self._fragment_id = element.text_input.id, said.delta.fragment_id
             if said.WhichOneof("type") == "script_finished":
                 return size
 

@@ -173,8 +173,8 @@ def _keys(Tk: int) -> Integers:
 
 
 def _shape(shape: Shape) -> Shape:
-    if len(shape) != 4:
-        raise ValueError(f"expected shape {AXES}, got {tuple(shape)}")
+    if not isinstance(shape, tuple | list) or len(shape) != 4:
+        raise ValueError(f"expected shape {AXES}, got {shape!r}")
     B, H, Tq, Tk = (whole_number(length, axis, 0) for axis, length in zip(("B", "H", "Tq", "Tk"), shape, strict=True))
     return B, H, Tq, Tk
 

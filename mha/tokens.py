@@ -59,10 +59,11 @@ def tokenize(text: str, how: str = "spaces") -> Tokens:
 
 
 def _without_surrogates(text: str, notes: list[str]) -> str:
-    replaced, count = _SURROGATE.subn("\ufffd", text)
+    replaced = _SURROGATE.sub("\ufffd", text)
+    count = replaced.count("\ufffd")  # those that a browser or a link has replaced already count as well
     if count:
-        what = "1 broken character was" if count == 1 else f"{count:,} broken characters were"
-        notes.append(f"{what} replaced by \ufffd.")
+        what = "1 character" if count == 1 else f"{count:,} characters"
+        notes.append(f"{what} could not be read; \ufffd stands in for {'it' if count == 1 else 'them'}.")
     return replaced
 
 

@@ -4,7 +4,8 @@ from functools import partial
 
 from mha.ui import compute, controls, cross_views, maps, views
 
-with controls.page("Cross-attention") as settings:
+
+def cross(settings: controls.Settings) -> None:
     queries = controls.tokens(settings)
     keys = cross_views.second_text(settings)
     cross_views.about()
@@ -23,3 +24,6 @@ with controls.page("Cross-attention") as settings:
     )
     cross_views.what_to_look_for(run)
     maps.numbers(run, run.keys)
+
+
+controls.page("Cross-attention", cross)

@@ -4,14 +4,15 @@ from functools import partial
 
 from mha.ui import compute, controls, explain, maps, proof, show, tables, views
 
-with controls.page("Heads") as settings:
+
+def heads(settings: controls.Settings) -> None:
     tokens = controls.tokens(settings)
     with show.row():
         explain.heads()
         causal = controls.causal()
     with compute.errors_shown():
         run = compute.self_attention(tokens, settings.model, causal=causal)
-    views.open_one(
+    view = views.open_one(
         {
             "All heads": partial(maps.all_heads, with_mean=settings.with_mean),
             "One head": maps.one_head,
@@ -22,6 +23,9 @@ with controls.page("Heads") as settings:
         },
         run,
     )
-    explain.what_to_look_for(run)
-    explain.saturation(run, settings.model)
+    explain.what_to_look_for(run, view)
+    explain.saturation(run)
     maps.numbers(run)
+
+
+controls.page("Heads", heads)

@@ -2,7 +2,8 @@
 
 from mha.ui import compute, controls, lines, mask_views, rules, show, views
 
-with controls.page("Masks", field=lines.field) as settings:
+
+def masks(settings: controls.Settings) -> None:
     batch = lines.batch(settings)
     with show.row():
         b = lines.choose(batch)
@@ -24,3 +25,6 @@ with controls.page("Masks", field=lines.field) as settings:
         run,
         key="mask_view",
     )
+
+
+controls.page("Masks", masks, field=lines.field)

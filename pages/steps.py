@@ -2,7 +2,8 @@
 
 from mha.ui import compute, controls, walk
 
-with controls.page("Steps") as settings:
+
+def steps(settings: controls.Settings) -> None:
     tokens = controls.tokens(settings)
     with walk.introduction():
         causal = controls.causal()
@@ -11,3 +12,6 @@ with controls.page("Steps") as settings:
     cell = walk.choose(run)
     walk.step_by_step(run, cell, settings.model)
     walk.numbers(run, cell)
+
+
+controls.page("Steps", steps)

@@ -90,7 +90,7 @@ def test_a_preset_sets_model_and_text(preset):
     app.selectbox(key="preset").set_value(preset.name).run()
     assert_fine(app)
     assert app.text_input(key="text").value == preset.text
-    assert app.number_input(key="heads").value == preset.model.num_heads
+    assert app.selectbox(key="heads").value == preset.model.num_heads
     assert app.selectbox(key="width").value == preset.model.d_model
     assert app.selectbox(key="init").value == preset.model.init
     assert app.selectbox(key="values").value == preset.model.values
@@ -106,7 +106,7 @@ def test_another_setting_is_no_preset_any_more():
 
 def test_the_width_offers_only_what_the_heads_divide_and_follows_them():
     app = opened(ROOT / "pages" / "heads.py")
-    app.number_input(key="heads").set_value(7).run()
+    app.selectbox(key="heads").set_value(7).run()
     assert_fine(app)
     offered = [int(width) for width in app.selectbox(key="width").options]
     assert offered == list(range(7, 513, 7))

@@ -112,7 +112,7 @@ def test_the_articles_shapes():
 def test_a_wrong_length_in_the_address_is_refused_with_the_range(given):
     app = cross_page(lens2=given)
     assert_fine(app)
-    said = [block.proto.body for block in app.get("html") if "The link says lens2 = " in block.proto.body]
+    said = [block.proto.body for block in app.get("html") if "lens2 = " in block.proto.body]
     assert len(said) == 1
     assert "Expected a whole number from 0 to 5." in said[0]
     np.testing.assert_array_equal(drawn(app), weights())

@@ -94,7 +94,7 @@ def test_no_key_left_is_said_and_nothing_is_divided_by_zero():
         from mha.steps import steps
         from mha.ui import address, compute, walk
 
-        address.read()
+        address.read("Steps")
         model = Model(d_model=8, num_heads=2)
         tokens = tokenize("a b c")
         X = embed(tokens, 8, 0)[None]

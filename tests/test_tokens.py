@@ -140,8 +140,8 @@ def test_both_limits_are_said() -> None:
 @pytest.mark.parametrize("how", SPLITS)
 def test_a_lone_surrogate_is_replaced_and_it_is_said(how: str) -> None:
     assert tokenize("\ud800", how) == ("\ufffd",)
-    assert tokenize("\ud800", how).notes == ("1 broken character was replaced by \ufffd.",)
-    assert tokenize("\udfff \udc00", how).notes == ("2 broken characters were replaced by \ufffd.",)
+    assert tokenize("\ud800", how).notes == ("1 character could not be read; \ufffd stands in for it.",)
+    assert tokenize("\udfff \udc00", how).notes == ("2 characters could not be read; \ufffd stands in for them.",)
 
 
 @pytest.mark.parametrize(("text", "kind"), [(None, "NoneType"), (3, "int"), (b"a b", "bytes"), (["a"], "list")])

@@ -1,7 +1,8 @@
 """Arrays and tokens in, plain Plotly figures out: dicts for st.plotly_chart or plotly.io. No Streamlit in here."""
 
+from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
-from mha.figures.heatmaps import CHART_CONFIG, describe_maps, head_maps, numbers_fit
+from mha.figures.heatmaps import CHART_CONFIG, NUMBERS_RULE, describe_maps, head_maps, numbers_fit
 from mha.figures.labels import full_label, plain_label, short_label
 from mha.figures.matrices import WIDTH as MATRICES_WIDTH
 from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
@@ -13,6 +14,8 @@ __all__ = [
     "HEAD_COLOURS",
     "MATRICES_WIDTH",
     "MEAN_COLOUR",
+    "MOST_ARROW_TOKENS",
+    "NUMBERS_RULE",
     "Matrix",
     "Outline",
     "ReadyFigure",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from mha.config import whole_number
 from mha.figures.labels import text_width
 
 FONT = 12  # px: names and axis titles
@@ -144,11 +145,13 @@ def grid(
             fitting = min(fitting, (free_height / ceil(maps / side_by_side) - _NAME_ROW) / shape)
         return min(_LARGEST_MAP, _LARGEST_MAP / shape, _LARGEST_CELL * len(columns), fitting)
 
+    whole_number(width, "width", 1)
+    whole_number(height, "height", 1)
     if columns_per_row is None:
         side_by_side = max(range(1, maps + 1), key=lambda count: map_width(count, True))
         wide = map_width(side_by_side, True)
     else:
-        side_by_side = _balanced(maps, columns_per_row)
+        side_by_side = _balanced(maps, whole_number(columns_per_row, "columns_per_row", 1))
         wide = map_width(side_by_side, ceil(maps / side_by_side) <= 2)
     wide = max(_SMALLEST_MAP, wide)
     angle, key_step, label_height = _key_labels(columns, wide / len(columns))

@@ -26,6 +26,7 @@ HEIGHT = 520  # px
 # Text in cells is what Plotly draws slowest: 3.5 s for 8,192 numbers.
 MOST_NUMBERS = 1_000
 _NUMBER_WIDTH, _NUMBER_HEIGHT = 27, 15  # px of one number in its cell
+NUMBERS_RULE = f"Numbers stand in the cells when there are fewer than {MOST_NUMBERS:,} cells, each with room for one."
 
 _EMPTY_ROW = "no key left"
 _EMPTY_ROW_WIDTH = 64  # px
@@ -92,7 +93,7 @@ def head_maps(
     kind: "weights" (scale fixed at 0 to 1), "difference" or "scores" (scale from -bound to bound, the same for all
     maps; None takes the largest absolute value).
     columns_per_row, width, height: maps side by side and px of the chart, as in `grid`; maps of Tq = Tk are square at
-    that width. show_values writes the numbers into the cells if `numbers_fit`.
+    that width. show_values writes the numbers into the cells if they fit (`numbers_fit`).
     Raises ValueError for shapes that do not fit, and for no token at all.
     """
     maps = _checked(values, rows, columns, names, allowed, rules, empty_rows, kind, bound, colours)
@@ -100,7 +101,7 @@ def head_maps(
     looks = theme_named(theme)
     colours_of_values = looks.weights if kind == "weights" else looks.difference
     words = _words(maps, place, looks)
-    if show_values and numbers_fit(place):
+    if show_values and _numbers_fit(place):
         words += _numbers(maps, place, colours_of_values)
     scale = scale_trace(maps.low, maps.high, place)
     return {
@@ -109,8 +110,20 @@ def head_maps(
     }
 
 
-def numbers_fit(place: Grid) -> bool:
-    """Numbers are written into the cells of fewer than 1,000 cells in all, each big enough for four characters."""
+def numbers_fit(
+    maps: int,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    columns_per_row: int | None = None,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+) -> bool:
+    """Whether `head_maps` of the same arguments would write numbers into its cells; `NUMBERS_RULE` says it in words."""
+    return _numbers_fit(grid(maps, rows, columns, columns_per_row=columns_per_row, width=width, height=height))
+
+
+def _numbers_fit(place: Grid) -> bool:
     few = place.maps * place.queries * place.keys < MOST_NUMBERS
     return few and place.cell_width >= _NUMBER_WIDTH and place.cell_height >= _NUMBER_HEIGHT
 

@@ -63,8 +63,11 @@ def plain_label(token: str, limit: int = FULL_CHARACTERS) -> str:
 
 
 def literal_name(name: str) -> str:
-    """The name of a map or a head as Plotly text; unlike in a token, its spaces stay spaces."""
-    return escape(plain_name(name), quote=False)
+    """The name of a map, a head or a rule as Plotly text; unlike in a token, its spaces stay spaces.
+
+    It may stand in a hover template, where a bare %{...} would be filled in.
+    """
+    return escape(plain_name(name), quote=False).replace("%{", "&#37;{")
 
 
 def plain_name(name: str) -> str:

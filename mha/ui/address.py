@@ -10,29 +10,44 @@ import streamlit as st
 
 VERSION = "1"
 MAX_LINK_BYTES = 6_000
+MOST_NAMED = 4  # unusable values of a link that are named
 
 _GIVEN = "_address_given"  # key -> what the link said, until the widget of that key has been drawn
 _SHOWN = "_address_shown"  # key -> the widget's value, as text of the address
+_VALUES = "_address_values"  # key -> the widget's value
+_PAGE = "_address_page"  # the page that was drawn last
+_TO_SHOW_AGAIN = "_address_to_show_again"  # key -> value that a widget takes over from the page before
 _EXPECTED = "_address_expected"  # key -> what a link may say for it, in words
 _IGNORED = "_address_ignored"  # key -> (what the link said, what is used instead)
 
 
-def read() -> None:
+def read(page: str) -> None:
     """Keep what the link said, before the first widget is drawn: Streamlit drops silently what it cannot use."""
     if _GIVEN not in st.session_state:
         st.session_state[_GIVEN] = st.query_params.to_dict()
         st.session_state[_SHOWN] = {}
         st.session_state[_EXPECTED] = {}
+        st.session_state[_VALUES] = {}
+        st.session_state[_TO_SHOW_AGAIN] = {}
         st.session_state[_IGNORED] = {}
         version = st.session_state[_GIVEN].pop("v", VERSION)
         if version != VERSION:
             st.session_state[_IGNORED]["v"] = (version, VERSION)
             st.session_state[_SHOWN]["v"] = VERSION
+    if st.session_state.get(_PAGE) not in (None, page):
+        st.session_state[_TO_SHOW_AGAIN] = dict(st.session_state[_VALUES])
+    st.session_state[_PAGE] = page
 
 
 def bound(widget: Callable[..., Any], label: str, *, key: str, **options: Any) -> Any:
-    """Draw `widget` with its value in the address under `key`; the value stays while the widget is not drawn."""
+    """Draw `widget` with its value in the address under `key`; the value stays while the widget is not drawn.
+
+    Streamlit keeps such values too, but on the first change of page after a link was opened it shows the defaults.
+    """
+    if key in st.session_state[_TO_SHOW_AGAIN]:
+        st.session_state[key] = st.session_state[_TO_SHOW_AGAIN].pop(key)
     value = widget(label, key=key, bind="query-params", persist_state="session", **options)
+    st.session_state[_VALUES][key] = st.session_state[key]
     register(key, _as_text(st.session_state[key], options.get("format_func")))
     return value
 
@@ -73,25 +88,31 @@ def _as_text(value: object, format_func: Callable[[Any], str] | None) -> str:
 
 
 def _same(given: str, shown: str) -> bool:
+    if given == shown or given.lower() == shown.lower() in ("true", "false"):
+        return True
     try:
-        return float(given) == float(shown)
+        return float(given) == float(shown)  # 08 is 8
     except ValueError:
-        return given == shown or given.lower() == shown.lower() in ("true", "false")
+        return False
 
 
 def ignored() -> list[str]:
-    """A sentence for each value of the link that could not be used, until the person changes that setting."""
+    """One sentence on what of the link could not be used, each part until the person changes that setting."""
     shown = st.session_state[_SHOWN]
-    return [
-        f"The link says {key} = {given[:40]}, which cannot be used here; {key} is {used or 'left out'}."
-        + st.session_state[_EXPECTED].get(key, "")
+    unused = {
+        key: f"{key} = {given[:40]} ({key} is {used or 'left out'})"
         for key, (given, used) in st.session_state[_IGNORED].items()
         if shown.get(key) == used
-    ]
+    }
+    if not unused:
+        return []
+    more = f", and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
+    expected = "".join(st.session_state[_EXPECTED].get(key, "") for key in list(unused)[:MOST_NAMED])
+    return [f"Of this link cannot be used: {', '.join(list(unused.values())[:MOST_NAMED])}{more}.{expected}"]
 
 
 def share_link() -> str:
     """The address of this page with every setting named, defaults included, so that no later default changes it."""
     settings = {"v": VERSION, **st.session_state[_SHOWN]}
     here = urlsplit(st.context.url or "")
-    return urlunsplit((here.scheme, here.netloc, here.path, urlencode(settings, quote_via=quote), ""))
+    return urlunsplit((here.scheme, here.netloc, here.path or "/", urlencode(settings, quote_via=quote), ""))

@@ -12,7 +12,7 @@ import streamlit as st
 from mha import Tokens, Trace, Weights, attend, embed, masks
 from mha.arrays import Array
 from mha.config import Model
-from mha.ui import show
+from mha.ui import show, sockets
 
 
 class PageEnds(Exception):
@@ -39,6 +39,7 @@ def warm_up() -> None:
     """
     import pandas  # noqa: F401, PLC0415
 
+    sockets.send_at_once()
     freeze()
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
 from mha import Tokens, config, tokenize
 from mha.config import EXAMPLES, PRESETS, Model
-from mha.ui import address, compute, explain, frame, share, show
+from mha.ui import address, browser, compute, explain, frame, share, show
 
 # Long enough that a word typed fluently (about 0.1 to 0.25 s between two keys) is drawn once and not once a letter;
 # short enough that the picture answers while one still looks at the word.
@@ -27,25 +28,36 @@ class Settings:
     with_mean: bool
 
 
-@contextmanager
-def page(title: str, field: Callable[[], str] | None = None) -> Iterator[Settings]:
-    """Draw what stands around every page, cold or not: the text field, the sidebar, notes on the link, and Share.
+def page(title: str, draw: Callable[[Settings], None], field: Callable[[], str] | None = None) -> None:
+    """A whole page, cold or not: the shared sidebar, and the body, which `draw` fills.
 
-    field: draws another text field than the common one and returns its text. Share comes last, even when the page
-    stops early: its link names what the page has drawn by then.
+    field: draws another text field than the common one, and returns its text.
+
+    The body is a fragment of its own: what someone types reruns the body and leaves the sidebar alone, which saves
+    more than half of the work on both ends.
     """
     frame.set_up(title)
     compute.warm_up()
-    address.read()
+    address.read(title)
+    with st.sidebar:
+        shared = _sidebar()
+    _body(shared, draw, field or _text_field)
+
+
+@st.fragment
+def _body(shared: dict[str, Any], draw: Callable[[Settings], None], field: Callable[[], str]) -> None:
+    """The text field, what `draw` makes of it, notes on the link, and Share.
+
+    Share comes last, even when the page ends early: its link names what the page has drawn by then.
+    """
     with st.container(key="text_row", horizontal=True, vertical_alignment="center"):
-        text = (field or _text_field)()
+        text = field()
         explain.words()
         share_place = st.container(width="content")
     notes = st.container()
-    with st.sidebar:
-        settings = _sidebar(text)
+    browser.listen()
     with suppress(compute.PageEnds):
-        yield settings
+        draw(Settings(text=text, **shared))
     with share_place:
         share.control()
     with notes:
@@ -90,7 +102,8 @@ def _text_field() -> str:
     )
 
 
-def _sidebar(text: str) -> Settings:
+def _sidebar() -> dict[str, Any]:
+    """Everything of `Settings` but the text."""
     presets = st.container()  # drawn last: which preset it is shows only when the others have been drawn
     st.markdown("##### Splitting")
     split = address.bound(
@@ -113,7 +126,7 @@ def _sidebar(text: str) -> Settings:
         key="mean",
         help="Adds one map, the mean of all heads' weights. It is no head's own.",
     )
-    return Settings(text, split, model, with_mean)
+    return {"split": split, "model": model, "with_mean": with_mean}
 
 
 def _model() -> Model:
@@ -121,20 +134,22 @@ def _model() -> Model:
     left, right = st.columns(2)
     with left:
         heads = address.bound(
-            st.number_input,
-            "Heads $h$",
+            st.selectbox,
+            "Heads (h)",
             key="heads",
-            min_value=1,
-            max_value=config.MAX_HEADS,
-            value=default.num_heads,
+            options=range(1, config.MAX_HEADS + 1),
+            index=default.num_heads - 1,
             help="How many heads look at the text side by side, each with its own projections.",
         )
+    width_before = st.session_state.get("width")
     with right:
         width = _width(heads)
     st.caption(f"$d_k$ = {width} / {heads} = {width // heads} numbers a head.")
+    if width_before not in (None, width):
+        st.caption(f"{heads} heads do not divide {width_before}: the width is {width} now.")
     init = address.bound(
         st.selectbox,
-        "Start values $W$",
+        "Start values (W)",
         key="init",
         options=config.INITS,
         index=config.INITS.index(default.init),
@@ -152,7 +167,7 @@ def _model() -> Model:
     )
     values = address.bound(
         st.selectbox,
-        "Token vectors $X$",
+        "Token vectors (X)",
         key="values",
         options=config.VALUES,
         index=config.VALUES.index(default.values),
@@ -168,7 +183,7 @@ def _model() -> Model:
     )
     bias = address.bound(
         st.toggle,
-        "Bias $b$",
+        "Bias (b)",
         key="bias",
         value=default.bias,
         help="Adds a vector after each projection. It starts at 0 for pytorch and xavier, as in PyTorch, "
@@ -183,10 +198,9 @@ def _width(heads: int) -> int:
     wanted = st.session_state.get("width")
     if wanted is not None and wanted not in widths:
         st.session_state["width"] = config.nearest_width(wanted, heads)
-        st.toast(f"{heads} heads do not divide a width of {wanted}: it is {st.session_state['width']} now.")
     return address.bound(
         st.selectbox,
-        "Width $d$",
+        "Width (d)",
         key="width",
         options=widths,
         index=widths.index(config.nearest_width(PRESETS[0].model.d_model, heads)),

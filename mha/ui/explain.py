@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 
 from mha import measures
-from mha.config import Model
 from mha.ui import show
 from mha.ui.compute import Pass
 
@@ -38,28 +37,57 @@ def words() -> None:
         st.markdown(WORDS)
 
 
+LOOK_FOR = {
+    "All heads": "A column that stands out: a token that many look at. A diagonal: tokens that look at themselves.",
+    "Arrows": "Thick arrows into one token: many look at it. A loop: a token that looks at itself.",
+    "One token": "Heads that name different tokens first look at different things.",
+    "Measures": "Low entropy: a head that picks few keys. High entropy: one that looks at all of them.",
+    "Proof": "Differences far below the bound are rounding; one above it would be a fault.",
+}
+LOOK_FOR["One head"] = LOOK_FOR["All heads"]
+MAPS = ("All heads", "One head")
+MANY = 32  # tokens from which on an even look is pale
+
+
 def heads() -> None:
     """What the page shows, in one sentence."""
-    show.line(
-        "Each map is one head: a row is a token that looks (query), a column is what it looks at (key).",
-        quiet=True,
-    )
+    show.line("Each head decides anew how much every token (query) looks at every other (key).", quiet=True)
 
 
-def what_to_look_for(run: Pass) -> None:
-    """Where the eye may start, with the numbers of this very picture."""
-    tokens, weights = run.tokens, run.trace.weights[0]
-    head, query, key = (int(at) for at in np.unravel_index(weights.argmax(), weights.shape))
+def what_to_look_for(run: Pass, view: str) -> None:
+    """Where the eye may start in this view, with numbers of this very computation."""
+    said = [LOOK_FOR[view], _largest_weight(run)]
+    if view in MAPS:
+        said += _about_maps(run)
     st.html(
-        f'<p class="hl-line"><b>What to look for.</b> A column that stands out is a token that many look at, a diagonal are '
-        f"tokens that look at themselves. The largest weight of all is "
-        f"{weights[head, query, key]:.2f}: in head {head + 1}, {show.quoted(tokens[query])} ({query + 1}) "
-        f"looks at {show.quoted(tokens[key])} ({key + 1}). "
+        f'<p class="hl-line"><b>What to look for.</b> {" ".join(filter(None, said))} '
         f'<span class="hl-quiet">{UNTRAINED}</span></p>'
     )
 
 
-def saturation(run: Pass, model: Model) -> None:
+def _about_maps(run: Pass) -> list[str]:
+    """What of the maps' looks wants a word: hatching, and pale colours."""
+    T = len(run.tokens)
+    said = [] if run.mask.allowed.all() else ["Hatched cells are blocked."]
+    if T >= MANY:
+        said.append(f"An even look at {T} tokens is {1 / T:.3f} each, so a pale map is an even one.")
+    return said
+
+
+def _largest_weight(run: Pass) -> str:
+    """The largest weight among rows that have a choice, as HTML; nothing if no row has one."""
+    weights, allowed = run.trace.weights[0], run.trace.mask[0]
+    with_choice = np.where(allowed.sum(axis=-1, keepdims=True) > 1, weights, 0.0)
+    head, query, key = (int(at) for at in np.unravel_index(with_choice.argmax(), weights.shape))
+    if not with_choice.any():
+        return ""
+    return (
+        f"The largest weight of a token with a choice is {weights[head, query, key]:.2f}: in head {head + 1}, "
+        f"{show.quoted(run.tokens[query])} ({query + 1}) looks at {show.quoted(run.tokens[key])} ({key + 1})."
+    )
+
+
+def saturation(run: Pass) -> None:
     """A note when rows are saturated, with the reason in numbers; nothing if none is."""
     weights, allowed, scores = run.trace.weights[0], run.trace.mask[0], run.trace.scores[0]
     rows = measures.saturated(weights, allowed)
@@ -68,10 +96,9 @@ def saturation(run: Pass, model: Model) -> None:
     lead = np.median(measures.score_lead(scores, allowed)[rows])
     show.notes(
         [
-            f"{rows.sum():,} of {rows.size:,} rows are saturated: one key holds more than 99% of the weight. "
-            f"In half of them its score lies {lead:,.1f} or more above the next, and softmax turns a lead of 4.6 "
-            "into 99 to 1. "
-            f"Scores reach {np.abs(scores[allowed]).max():,.0f} here: start values "
-            f"“{model.init}” are large for a width of {model.d_model}."
+            f"{rows.sum():,} of {rows.size:,} rows {'is' if rows.sum() == 1 else 'are'} saturated: one key holds more "
+            f"than 99% of the weight. The reason: its score lies {lead:,.1f} above the next (the median of such rows), "
+            "and softmax turns a lead of 4.6 into 99 to 1. "
+            f"The largest score here is {np.abs(scores[allowed]).max():,.1f}."
         ]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -12,7 +13,8 @@ ICON = Path(__file__).with_name("icon.svg")
 # Text that a person typed goes through st.html, escaped, and never through Markdown: these are its looks.
 # currentColor and opacity follow the theme, light or dark.
 STYLES = """<style>
-.stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem); }
+.stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem);
+  max-width: 76rem; }
 /* On a phone the text keeps a line of its own, and the buttons go below it. */
 .st-key-text_row > div:has(.stTextInput, .stTextArea) { min-width: min(20rem, 100%); }
 .hl-line { margin: 0; line-height: 1.5; overflow-wrap: anywhere; }
@@ -30,7 +32,14 @@ STYLES = """<style>
 </style>"""
 
 
+def _sidebar() -> Literal["collapsed", "auto"]:
+    """Inside another site's page there is no room for the settings until someone asks for them."""
+    return "collapsed" if st.context.is_embedded else "auto"
+
+
 def set_up(title: str) -> None:
     """Page settings and styles; the first Streamlit call of every page."""
-    st.set_page_config(page_title=f"{title} · Headlight", page_icon=str(ICON), layout="wide")
+    st.set_page_config(
+        page_title=f"{title} · Headlight", page_icon=str(ICON), layout="wide", initial_sidebar_state=_sidebar()
+    )
     st.html(STYLES)

@@ -11,12 +11,13 @@ import streamlit as st
 
 from mha import figures, measures
 from mha.arrays import Array
-from mha.ui import address, show, viewport
+from mha.ui import address, browser, show
 from mha.ui.compute import Pass
 
 MEAN = "Mean of heads"
 MOST_ARROWS = 8
 IN_WORDS = 4  # keys named per head; the rest is summed up
+PHONE_WIDTH = 358  # px that a phone of 390 px leaves for a picture
 SMALLEST_NAMED = 0.005  # below it a weight reads 0.00
 
 
@@ -39,7 +40,7 @@ def all_heads(run: Pass, *, with_mean: bool = False) -> None:
 def one_head(run: Pass) -> None:
     """One head, large."""
     h = choose_head(run)
-    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True)
+    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True, height=500)
 
 
 def _draw(
@@ -50,7 +51,7 @@ def _draw(
     *,
     key: str,
     with_mean: bool = False,
-    show_values: bool = False,
+    **layout: Any,
 ) -> None:
     def picked(per_head: Any, mean: Callable[..., Any]) -> Any:
         """The chosen heads of (H, ...), and what stands for their mean behind them."""
@@ -71,15 +72,15 @@ def _draw(
         rules=rules,
         colours=colours,
         theme=show.theme(),
-        show_values=show_values,
         **fitting(),
+        **layout,
     )
     show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.tokens, names=names, allowed=allowed))
 
 
-def fitting() -> dict[str, int]:
-    """How many maps stand side by side, and how wide all are together: two on a phone."""
-    return {"columns_per_row": 2, "width": 360} if viewport.is_narrow() else {}
+def fitting() -> dict[str, Any]:
+    """The width that a picture is laid out for, if it is a phone's; its builder's own otherwise."""
+    return {"width": PHONE_WIDTH} if browser.is_narrow() else {}
 
 
 def arrows(run: Pass) -> None:
@@ -96,11 +97,17 @@ def arrows(run: Pass) -> None:
             help="Only the strongest few are drawn; the maps show all.",
             width=160,
         )
-        only_one = address.bound(
+        only_one = len(tokens) > figures.MOST_ARROW_TOKENS or address.bound(
             st.toggle, "Only one token's arrows", key="only", help="Leaves the arrows of one looking token."
         )
         query = choose_token(run, "The token that looks", "query") if only_one else None
-    options = {"names": head_names(len(weights)), "top": int(top), "query": query, "theme": show.theme()}
+    options: dict[str, Any] = {
+        "names": head_names(len(weights)),
+        "top": int(top),
+        "query": query,
+        "theme": show.theme(),
+        **fitting(),
+    }
     figure = figures.arrows(weights, tokens, tokens, **options)
     caption = figures.arrows_caption(weights, tokens, tokens, **options)
     show.chart(figure, key="arrows_chart", alt=caption)

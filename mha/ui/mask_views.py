@@ -20,7 +20,7 @@ from mha.conventions import Convention, no_key_row
 from mha.export import Scene, snippets
 from mha.mask_effects import MaskEffect, head_mean, mask_effect
 from mha.masks import Rule
-from mha.ui import address, compute, lines, maps, show, viewport
+from mha.ui import address, browser, compute, lines, maps, show
 from mha.ui.compute import Pass
 
 TRUE_MEANS = "True, or a checked box, means “may look”. A cell that several rules block needs all of them off to open."
@@ -100,7 +100,7 @@ def sentence(run: Masked) -> str:
 def all_heads(run: Masked) -> None:
     """Three maps of every head: before, after, difference."""
     count = run.trace.weights.shape[1]
-    narrow = viewport.is_narrow()
+    narrow = browser.is_narrow()
     side_by_side = 2 if narrow else min(count, MOST_SIDE_BY_SIDE)
     options = {"columns_per_row": side_by_side} | ({"width": 360} if narrow else {})
     before, after, change = (st.container(gap="xsmall") for _ in range(3))
@@ -111,7 +111,7 @@ def one_head(run: Masked) -> None:
     """The same three maps of one head, larger."""
     h = maps.choose_head(run)
     places = st.columns(3)
-    _three(run, [h], *places, {"width": 360 if viewport.is_narrow() else THREE_NARROW, "show_values": True}, key="one")
+    _three(run, [h], *places, {"width": 360 if browser.is_narrow() else THREE_NARROW, "show_values": True}, key="one")
 
 
 def _three(run: Masked, heads: list[int], before: Any, after: Any, change: Any, options: Any, *, key: str) -> None:

@@ -11,6 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from mha import figures
 
+QUOTED = 40  # characters of a token inside a sentence; the rest is an ellipsis
+
 
 def theme() -> str:
     """ "light" or "dark", as the browser shows the page."""
@@ -40,7 +42,7 @@ def chart(figure: dict[str, Any], *, key: str, alt: str) -> None:
 
 def quoted(token: str) -> str:
     """A token inside a sentence, as HTML: literal, in its own direction of writing."""
-    return f"<bdi>“{escape(token)}”</bdi>"
+    return f"“<bdi>{escape(figures.plain_label(token, QUOTED))}</bdi>”"
 
 
 def swatch(colour: str) -> str:

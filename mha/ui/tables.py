@@ -13,7 +13,7 @@ from mha.ui.maps import head_names, position_labels
 
 COLUMNS = {
     "entropy": ("Entropy, bits", "%.2f", "0 is one key only; log2(n) is all n keys alike."),
-    "entropy_share": ("Entropy, % of most", "percent", "Of log2 of the keys a query may look at."),
+    "entropy_share": ("Entropy, % of its maximum", "%.1f", "The maximum is log2 of the keys a query may look at."),
     "distance": ("Mean distance", "%.2f", "How many positions away the looked-at keys lie, weighted."),
     "peak": ("Largest weight", "%.3f", "The weight of each query's strongest key."),
     "on_first": ("On first token", "%.3f", "The weight that goes to the first token."),
@@ -32,18 +32,20 @@ def head_measures(run: Pass) -> None:
     """A row per head: means over the queries for which a measure is defined."""
     summary = measures.summarise(run.trace)
     table = pd.DataFrame([asdict(head) for head in summary], index=pd.Index(head_names(len(summary)), name="Head"))
+    table["entropy_share"] *= 100
     config = {
         name: st.column_config.NumberColumn(label, format=form, help=help_text)
         for name, (label, form, help_text) in COLUMNS.items()
     }
     st.dataframe(table[list(COLUMNS)], column_config=config, placeholder="not defined", alt="Measures of every head")
     queries = len(run.tokens)
+    noun = "query" if queries == 1 else "queries"
     left_out = {label: summary[0].not_defined[name] for name, (label, _, _) in COLUMNS.items()}
     said = [f"{label} for {count} of {queries}" for label, count in left_out.items() if count]
     if said:
-        st.caption(f"Means over the {queries} queries. Left out because not defined: {'; '.join(said)}.")
+        st.caption(f"Means over {queries} {noun}. Left out because not defined: {'; '.join(said)}.")
     else:
-        st.caption(f"Means over the {queries} queries.")
+        st.caption(f"Means over {queries} {noun}.")
 
 
 def strongest_keys(run: Pass) -> None:
@@ -53,7 +55,7 @@ def strongest_keys(run: Pass) -> None:
     keys, peaks = measures.strongest_key(weights, allowed), measures.peak(weights, allowed)
     columns = {
         name: [
-            f"{labels[j]}  {weight:.2f}" if j >= 0 else "no key left"
+            left_to_right(f"{labels[j]}  {weight:.2f}") if j >= 0 else "no key left"
             for j, weight in zip(keys[h], peaks[h], strict=True)
         ]
         for h, name in enumerate(head_names(len(weights)))
@@ -61,3 +63,8 @@ def strongest_keys(run: Pass) -> None:
     st.dataframe(
         pd.DataFrame(columns, index=pd.Index(labels, name="Query")), alt="Strongest key of every query, by head"
     )
+
+
+def left_to_right(text: str) -> str:
+    """The text with its parts in order even when a token in it is written from right to left."""
+    return f"\u2066{text}\u2069"

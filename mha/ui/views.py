@@ -12,11 +12,17 @@ from mha.ui import address
 Run = TypeVar("Run")
 
 
-def open_one(views: Mapping[str, Callable[[Run], None]], run: Run, *, key: str = "view") -> None:
-    """A tab per view by its name, and the open one drawn from `run`; `key` keeps pages with other views apart."""
+def open_one(views: Mapping[str, Callable[[Run], None]], run: Run, *, key: str = "view") -> str:
+    """A tab per view by its name, and the open one drawn from `run`; which one that is.
+
+    key: keeps pages with other views apart.
+    """
+    opened = next(iter(views))
     tabs = st.tabs(list(views), key=key, on_change="rerun", bind="query-params")
     for tab, (name, draw) in zip(tabs, views.items(), strict=True):
         if tab.open:
             address.register(key, name)
+            opened = name
             with tab:
                 draw(run)
+    return opened

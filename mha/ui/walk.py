@@ -15,7 +15,7 @@ from mha.config import Model
 from mha.figures import Matrix, Outline
 from mha.rounding import WrittenSum, written, written_sum
 from mha.steps import Steps, steps
-from mha.ui import address, compute, maps, show, viewport
+from mha.ui import address, browser, compute, maps, show
 from mha.ui.compute import Pass
 
 NAMES = (
@@ -115,7 +115,7 @@ def step_by_step(run: Pass, cell: Steps, model: Model) -> None:
     with st.container(key="trail", gap="xsmall"):
         _trail(None if all_steps else step)
         _which_cell(run, cell, model)
-        narrow = viewport.is_narrow()
+        narrow = browser.is_narrow()
     for n in range(1, len(NAMES) + 1) if all_steps else (step,):
         with st.container(key=f"step_part_{n}", gap="xsmall"):
             st.html(f'<h4 class="hl-step">{n} · {TITLES[n - 1]}</h4>')
