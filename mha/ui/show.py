@@ -42,7 +42,8 @@ def chart(figure: dict[str, Any], *, key: str, alt: str) -> None:
 
 def quoted(token: str) -> str:
     """A token inside a sentence, as HTML: literal, in its own direction of writing."""
-    return f"“<bdi>{escape(figures.plain_label(token, QUOTED))}</bdi>”"
+    shown = figures.plain_label(token, QUOTED).strip("\u2068\u2069")  # <bdi> isolates it already
+    return f"“<bdi>{escape(shown)}</bdi>”"
 
 
 def swatch(colour: str) -> str:
