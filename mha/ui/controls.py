@@ -17,6 +17,8 @@ from mha.ui import address, browser, compute, explain, frame, share, show
 # short enough that the picture answers while one still looks at the word.
 TYPING_PAUSE = "300ms"
 
+_SIDEBAR_TOO = "sidebar_too"  # set where the next run of the body has to become one of the whole page
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -41,6 +43,7 @@ def page(title: str, draw: Callable[[Settings], None], field: Callable[[], str] 
     address.read(title)
     with st.sidebar:
         shared = _sidebar()
+    st.session_state.pop(_SIDEBAR_TOO, None)  # this run is one of the whole page
     _body(shared, draw, field or _text_field)
 
 
@@ -50,6 +53,8 @@ def _body(shared: dict[str, Any], draw: Callable[[Settings], None], field: Calla
 
     Share comes last, even when the page ends early: its link names what the page has drawn by then.
     """
+    if st.session_state.pop(_SIDEBAR_TOO, False):
+        st.rerun()  # a button of the body has set what stands in the sidebar
     with st.container(key="text_row", horizontal=True, vertical_alignment="center"):
         text = field()
         explain.words()
@@ -235,7 +240,7 @@ def _apply_preset() -> None:
 
 def take(model: Model, **others: object) -> None:
     """Set the model and other settings, by the keys of their widgets; for callbacks, before the widgets are drawn."""
-    st.session_state.update({**_model_keys(model), **others})
+    st.session_state.update({**_model_keys(model), **others, _SIDEBAR_TOO: True})
 
 
 def _model_keys(model: Model) -> dict[str, object]:
