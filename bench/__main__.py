@@ -91,8 +91,8 @@ def rule_painted(browser: Browser, app: Server) -> None:
         for _ in range(WARM_UPS + ROUNDS):
             for on, measured in times.items():
                 measured.append(switched(page, label, on=on))
-        on, off = (statistics.median(measured[WARM_UPS:]) for measured in times.values())
-        print(f"{label:24}{on:8.0f} on{off:8.0f} off")
+        switched_on, switched_off = (statistics.median(measured[WARM_UPS:]) for measured in times.values())
+        print(f"{label:24}{switched_on:8.0f} on{switched_off:8.0f} off")
     page.close()
 
 

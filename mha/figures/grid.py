@@ -30,6 +30,8 @@ SCALE_TEXT_GAP = 3.0  # px between the scale and its numbers
 _TITLE = 22.0  # px: an axis title
 _LARGEST_MAP, _SMALLEST_MAP = 480.0, 96.0  # px
 _LARGEST_CELL = 110.0  # px
+_LARGEST_TILED = 30.0  # px: larger cells would leave too wide gaps
+_MOST_TILED = 20_000  # cells in a panel; with more, each map as an array of its own is drawn as fast
 _WIDE_CELL = 17.0  # px: from here on slanted labels do not touch
 _LABEL_PITCH = 13.0  # px from one upright label to the next
 _LONGEST_SHAPE = 1.6  # a map with more queries than keys is at most this much higher than wide ...
@@ -54,6 +56,7 @@ class Grid:
     label_angle: int  # of the keys' labels, degrees
     key_step: int  # every how many keys a label is drawn
     query_step: int
+    tiled: bool = False  # the gaps are whole cells, so that all maps of a panel fit into one array
     panels: int = 1  # blocks of `maps` maps, each with a title if there are several
     across: bool = False  # panels side by side instead of below each other, each one map wide
 
@@ -80,11 +83,13 @@ class Grid:
     @property
     def pitch_x(self) -> float:
         """From one map to the next, in cells."""
-        return self.keys + round(_MAP_GAP / self.cell_width, 2)
+        gap = _MAP_GAP / self.cell_width
+        return self.keys + (ceil(gap) if self.tiled else round(gap, 2))
 
     @property
     def pitch_y(self) -> float:
-        return self.queries + round(_NAME_ROW / self.cell_height, 2)
+        gap = _NAME_ROW / self.cell_height
+        return self.queries + (ceil(gap) if self.tiled else round(gap, 2))
 
     @property
     def panel_pitch(self) -> float:
@@ -179,29 +184,37 @@ def grid(
 
     head = 0.0 if panels == 1 else _PANEL_TITLE + _PANEL_GAP + (_NARROW_SCALE if narrow else 0.0)
 
-    def map_width(side_by_side: int, rows_in_all: int, heads: float, keep_height: bool = True) -> float:
-        fitting = (free - (side_by_side - 1) * _MAP_GAP) / side_by_side
+    def map_width(
+        side_by_side: int, rows_in_all: int, heads: float, keep_height: bool = True, more: float = 0
+    ) -> float:
+        fitting = (free - (side_by_side - 1) * (_MAP_GAP + more)) / side_by_side
         if keep_height:
-            fitting = min(fitting, ((free_height - heads) / rows_in_all - _NAME_ROW) / shape)
+            fitting = min(fitting, ((free_height - heads) / rows_in_all - _NAME_ROW - more) / shape)
         return min(_LARGEST_MAP, _LARGEST_MAP / shape, _LARGEST_CELL * len(columns), fitting)
 
-    def below_each_other(side_by_side: int, keep_height: bool = True) -> float:
-        return map_width(side_by_side, panels * ceil(maps / side_by_side), panels * head, keep_height)
+    def below_each_other(side_by_side: int, keep_height: bool = True, more: float = 0) -> float:
+        return map_width(side_by_side, panels * ceil(maps / side_by_side), panels * head, keep_height, more)
 
     whole_number(width, "width", 1)
     whole_number(height, "height", 1)
+    keep_height = True
     if columns_per_row is None:
         side_by_side = max(range(1, maps + 1), key=below_each_other)
-        wide = below_each_other(side_by_side)
     else:
         side_by_side = _balanced(maps, whole_number(columns_per_row, "columns_per_row", 1))
-        wide = below_each_other(side_by_side, ceil(maps / side_by_side) <= 2 and (panels == 1 or not narrow))
+        keep_height = ceil(maps / side_by_side) <= 2 and (panels == 1 or not narrow)
+    wide = below_each_other(side_by_side, keep_height)
     beside_each_other = 0.0 if panels == 1 or narrow else map_width(panels, maps, head)
     across = beside_each_other > wide
     if across:
         side_by_side, wide = 1, beside_each_other
+    cell = max(wide, wide * shape * len(columns) / len(rows)) / len(columns)
+    tiled = maps > 1 and not across and cell <= _LARGEST_TILED and maps * len(rows) * len(columns) <= _MOST_TILED
+    if tiled:
+        wide = below_each_other(side_by_side, keep_height, more=cell)  # a gap is at most a cell more than it has to be
     wide = max(_SMALLEST_MAP, wide)
-    wide_in_all = (panels if across else side_by_side) * (wide + _MAP_GAP) - _MAP_GAP
+    gap = ceil(_MAP_GAP / (wide / len(columns))) * wide / len(columns) if tiled else _MAP_GAP
+    wide_in_all = (panels if across else side_by_side) * (wide + gap) - gap
     angle, key_step, label_height = _key_labels(columns, wide / len(columns))
     return Grid(
         maps=maps,
@@ -218,6 +231,7 @@ def grid(
         label_angle=angle,
         key_step=key_step,
         query_step=max(1, ceil(_LABEL_PITCH / (wide * shape / len(rows)))),
+        tiled=tiled,
         panels=panels,
         across=across,
     )

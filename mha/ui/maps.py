@@ -33,6 +33,7 @@ def position_labels(tokens: tuple[str, ...]) -> list[str]:
 def all_heads(run: Pass, *, with_mean: bool = False, **layout: Any) -> None:
     """A map per head, and their mean if wanted; layout: as `figures.head_maps` has it, where there is room."""
     heads = list(range(run.trace.weights.shape[1]))
+    layout |= {"columns_per_row": 2} if browser.is_narrow() else {}
     _draw(run, heads, key="all_heads", with_mean=with_mean, **layout)
 
 
@@ -65,7 +66,7 @@ def _draw(
         colours=colours,
         theme=show.theme(),
         show_values=show_values,
-        **fitting() or layout,
+        **layout | fitting(),
     )
     show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed))
 
