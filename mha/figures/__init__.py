@@ -2,11 +2,12 @@
 
 from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
-from mha.figures.heatmaps import CHART_CONFIG, NUMBERS_RULE, describe_maps, head_maps, numbers_fit
+from mha.figures.heatmaps import NUMBERS_RULE, Panel, describe_maps, head_maps, numbers_fit, stacked_maps
 from mha.figures.labels import full_label, plain_label, short_label
 from mha.figures.matrices import WIDTH as MATRICES_WIDTH
 from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
 from mha.figures.palette import HEAD_COLOURS, MEAN_COLOUR
+from mha.figures.plain import CHART_CONFIG
 from mha.figures.ready import ReadyFigure
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "NUMBERS_RULE",
     "Matrix",
     "Outline",
+    "Panel",
     "ReadyFigure",
     "arrows",
     "arrows_caption",
@@ -29,4 +31,5 @@ __all__ = [
     "numbers_fit",
     "plain_label",
     "short_label",
+    "stacked_maps",
 ]

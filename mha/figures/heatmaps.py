@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from mha.figures import blocked as marks
 from mha.figures.grid import FONT, SMALL_FONT, Grid, grid
 from mha.figures.labels import full_label, literal_name, plain_label, plain_name, short_label
 from mha.figures.palette import Colourscale, Theme, colour_at, default_colours, ink_on, theme_named
+from mha.figures.plain import plain_layout
 from mha.figures.scale import Word, packed, scale_trace, scale_words
 
 Figure = dict[str, Any]
 
-CHART_CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
 WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
 HEIGHT = 520  # px
 
@@ -48,9 +48,22 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One of several blocks of maps, under a title; all else as in `head_maps`."""
+
+    title: str
+    values: ArrayLike
+    kind: str = "weights"
+    allowed: ArrayLike | None = None
+    rules: Sequence[tuple[str, ArrayLike]] = ()
+    empty_rows: ArrayLike | None = None
+    bound: float | None = None
+
+
 @dataclass(frozen=True)
 class _Maps:
-    """Checked input of one figure."""
+    """Checked input of one panel."""
 
     values: Array  # (M, Tq, Tk)
     rows: Sequence[str]
@@ -63,6 +76,12 @@ class _Maps:
     kind: Kind
     low: float  # ends of the colour scale
     high: float
+    title: str = ""
+
+    @property
+    def scale(self) -> tuple[str, float, float]:
+        """What tells one colour scale from another."""
+        return self.kind.word, self.low, self.high
 
 
 def head_maps(
@@ -98,16 +117,66 @@ def head_maps(
     """
     maps = _checked(values, rows, columns, names, allowed, rules, empty_rows, kind, bound, colours)
     place = grid(len(maps.values), rows, columns, columns_per_row=columns_per_row, width=width, height=height)
-    looks = theme_named(theme)
-    colours_of_values = looks.weights if kind == "weights" else looks.difference
-    words = _words(maps, place, looks)
-    if show_values and _numbers_fit(place):
-        words += _numbers(maps, place, colours_of_values)
-    scale = scale_trace(maps.low, maps.high, place)
-    return {
-        "data": [*_map_traces(maps, place), *_blocked_traces(maps, place, looks), scale, _text_trace(words)],
-        "layout": _layout(maps, place, looks, colours_of_values),
-    }
+    return _figure([maps], place, theme_named(theme), show_values=show_values)
+
+
+def stacked_maps(
+    panels: Sequence[Panel],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    names: Sequence[str],
+    colours: Sequence[str] | None = None,
+    columns_per_row: int | None = None,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    theme: str = "light",
+    show_values: bool = False,
+) -> Figure:
+    """Several panels of M maps each as one figure: one figure of three panels is painted sooner than three figures.
+
+    The panels have the same rows, columns and names; each distinct scale stands once, beside the first panel that has
+    it. All else as in `head_maps`. Raises ValueError for no panel, too.
+    """
+    if not panels:
+        raise ValueError("expected at least one panel, got none")
+    checked = [
+        replace(
+            _checked(p.values, rows, columns, names, p.allowed, p.rules, p.empty_rows, p.kind, p.bound, colours),
+            title=p.title,
+        )
+        for p in panels
+    ]
+    place = grid(
+        len(names), rows, columns, columns_per_row=columns_per_row, width=width, height=height, panels=len(panels)
+    )
+    return _figure(checked, place, theme_named(theme), show_values=show_values)
+
+
+def _figure(panels: list[_Maps], place: Grid, looks: Theme, *, show_values: bool = False) -> Figure:
+    scales = list(dict.fromkeys(maps.scale for maps in panels))
+    traces: list[dict[str, Any]] = []
+    words: list[Word] = []
+    for p, maps in enumerate(panels):
+        axis = _colour_axis(scales.index(maps.scale))
+        traces += [*_map_traces(maps, place, p, axis), *_blocked_traces(maps, place, p, looks)]
+        words += _words(maps, place, p, looks)
+        if show_values and _numbers_fit(place):
+            words += _numbers(maps, place, p, _colours_of(maps.kind, looks))
+    first = {maps.scale: p for p, maps in reversed(list(enumerate(panels)))}
+    for count, (scale, p) in enumerate(sorted(first.items(), key=lambda found: found[1])):
+        box = place.scale_box(count if place.across else p, len(scales))
+        traces.append(scale_trace(*scale[1:], place, box) | {"coloraxis": _colour_axis(scales.index(scale))})
+        words += scale_words(*scale, place, box, looks)
+    return {"data": [*traces, _text_trace(words)], "layout": _layout(panels, scales, place, looks)}
+
+
+def _colour_axis(number: int) -> str:
+    return f"coloraxis{number + 1 if number else ''}"
+
+
+def _colours_of(kind: Kind, looks: Theme) -> Colourscale:
+    return looks.weights if kind is KINDS["weights"] else looks.difference
 
 
 def numbers_fit(
@@ -124,7 +193,7 @@ def numbers_fit(
 
 
 def _numbers_fit(place: Grid) -> bool:
-    few = place.maps * place.queries * place.keys < MOST_NUMBERS
+    few = place.panels * place.maps * place.queries * place.keys < MOST_NUMBERS
     return few and place.cell_width >= _NUMBER_WIDTH and place.cell_height >= _NUMBER_HEIGHT
 
 
@@ -177,17 +246,21 @@ def _symmetric(values: Array, bound: float | None) -> tuple[float, float]:
     return -float(bound), float(bound)
 
 
-def _map_traces(maps: _Maps, place: Grid) -> list[dict[str, Any]]:
+def _map_traces(maps: _Maps, place: Grid, panel: int, colour_axis: str) -> list[dict[str, Any]]:
     """One trace per map on the same axes; a blocked cell has no value in it."""
     shown = np.where(maps.blocked, np.nan, maps.values).astype("<f4")
     line = f"query %{{y}} looks at key %{{x}}<br>{maps.kind.word} %{{z:{maps.kind.number}}}"
     return [
-        _trace(maps.names[m], packed(shown[m]), line, place.corner(m)) | {"coloraxis": "coloraxis"}
+        _trace(_named(maps, m), packed(shown[m]), line, place.corner(m, panel)) | {"coloraxis": colour_axis}
         for m in range(place.maps)
     ]
 
 
-def _blocked_traces(maps: _Maps, place: Grid, looks: Theme) -> list[dict[str, Any]]:
+def _named(maps: _Maps, m: int) -> str:
+    return f"{maps.names[m]} · {maps.title}" if maps.title else maps.names[m]
+
+
+def _blocked_traces(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[dict[str, Any]]:
     """The blocked cells of each map that has some, in one grey, and why each is blocked in their hover."""
     if not maps.blocked.any():
         return []
@@ -200,10 +273,10 @@ def _blocked_traces(maps: _Maps, place: Grid, looks: Theme) -> list[dict[str, An
         z = packed(np.where(maps.blocked[m], 1.0, np.nan))
         found = np.flatnonzero(np.bincount(reason[m].ravel())[1:]) + 1
         if len(found) == 1:
-            traces.append(_trace(maps.names[m], z, line + said[found[0]], place.corner(m)) | grey)
+            traces.append(_trace(_named(maps, m), z, line + said[found[0]], place.corner(m, panel)) | grey)
         else:  # a text for each cell costs time, so only where they differ
             text = {"text": said[reason[m]].tolist()}
-            traces.append(_trace(maps.names[m], z, line + "%{text}", place.corner(m)) | grey | text)
+            traces.append(_trace(_named(maps, m), z, line + "%{text}", place.corner(m, panel)) | grey | text)
     return traces
 
 
@@ -222,33 +295,40 @@ def _trace(name: str, z: dict[str, str], hover: str, corner: tuple[float, float]
     }
 
 
-def _layout(maps: _Maps, place: Grid, looks: Theme, scale: list[tuple[float, str]]) -> dict[str, Any]:
-    return {
+def _layout(panels: list[_Maps], scales: list[tuple[str, float, float]], place: Grid, looks: Theme) -> dict[str, Any]:
+    kinds = {maps.scale: maps.kind for maps in panels}
+    colour_axes = {
+        _colour_axis(number): {
+            "cmin": scale[1],
+            "cmax": scale[2],
+            "colorscale": _colours_of(kinds[scale], looks),
+            "showscale": False,
+        }
+        for number, scale in enumerate(scales)
+    }
+    return plain_layout(looks, FONT) | {
         "height": place.height,
         "margin": {"l": place.left, "r": place.right, "t": place.top, "b": place.bottom, "autoexpand": False},
-        "coloraxis": {"cmin": maps.low, "cmax": maps.high, "colorscale": scale, "showscale": False},
-        "xaxis": _x_axis(maps.columns, place, looks),
-        "yaxis": _y_axis(maps.rows, place, looks),
-        "shapes": _shapes(maps, place, looks),
-        "font": {"color": looks.text, "size": FONT},
-        "hoverlabel": {"align": "left"},
-        "hovermode": "closest",
-        "dragmode": False,
-        "showlegend": False,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
+        **colour_axes,
+        "xaxis": _x_axis(panels[0].columns, place, looks),
+        "yaxis": _y_axis(panels[0].rows, place, looks),
+        "shapes": _shapes(panels, place, looks),
     }
 
 
 def _x_axis(columns: Sequence[str], place: Grid, looks: Theme) -> dict[str, Any]:
-    starts = [place.corner(m)[0] for m in range(place.columns)]
+    if place.across:
+        starts = [place.corner(0, panel)[0] for panel in range(place.panels)]
+    else:
+        starts = [place.corner(m)[0] for m in range(place.columns)]
     title = "key (what is looked at)"
     axis = _axis(columns, starts, place.key_step, place.x_range, title, looks)
     return axis | {"tickangle": place.label_angle}
 
 
 def _y_axis(rows: Sequence[str], place: Grid, looks: Theme) -> dict[str, Any]:
-    starts = [place.corner(row * place.columns)[1] for row in range(place.rows)]
+    panels = range(1 if place.across else place.panels)
+    starts = [place.corner(row * place.columns, panel)[1] for panel in panels for row in range(place.rows)]
     return _axis(rows, starts, place.query_step, place.y_range, "query (who looks)", looks)
 
 
@@ -288,63 +368,62 @@ def _axis(
     }
 
 
-def _shapes(maps: _Maps, place: Grid, looks: Theme) -> list[dict[str, Any]]:
+def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, Any]]:
     """Every mark of one kind in all maps is one path: a shape costs about as much as a map."""
-    borders = []
-    for m in range(place.maps):
-        x, y = place.corner(m)
-        borders.append((marks.edges(x, place.keys), marks.edges(y, place.queries)))
-    frames = "".join(f"M{xs[0]} {ys[0]}H{xs[-1]}V{ys[-1]}H{xs[0]}Z" for xs, ys in borders)
-    shapes = [_path(frames, looks.frame, 1, "above")]
-    if maps.blocked.any():
-        # lines through words would make them hard to read
-        spared = maps.empty[..., None] & _empty_row_words_fit(place)
-        cells = zip(maps.blocked & ~spared, borders, strict=True)
-        hatch = "".join(marks.hatch_path(each, *border, place.cell_width) for each, border in cells)
-        shapes.insert(0, _path(hatch, looks.hatch, 1, "above"))
-    if maps.empty.any() and not _empty_row_words_fit(place):
-        strikes = "".join(_strikes(maps.empty[m], place, m) for m in range(place.maps))
-        shapes.append(_path(strikes, looks.quiet, 1.5, "above"))
-    return shapes
+    words_fit = _empty_row_words_fit(place)
+    hatch = frames = strikes = ""
+    for p, maps in enumerate(panels):
+        for m in range(place.maps):
+            x, y = place.corner(m, p)
+            xs, ys = marks.edges(x, place.keys), marks.edges(y, place.queries)
+            frames += f"M{xs[0]} {ys[0]}H{xs[-1]}V{ys[-1]}H{xs[0]}Z"
+            # lines through words would make them hard to read
+            hatched = maps.blocked[m] & ~maps.empty[m, :, None] if words_fit else maps.blocked[m]
+            if hatched.any():
+                hatch += marks.hatch_path(hatched, xs, ys, place.cell_width)
+            if not words_fit:
+                strikes += _strikes(maps.empty[m], xs, y)
+    paths = [(hatch, looks.hatch, 1.0), (frames, looks.frame, 1.0), (strikes, looks.quiet, 1.5)]
+    return [_path(path, colour, width) for path, colour, width in paths if path]
 
 
-def _strikes(empty: Booleans, place: Grid, m: int) -> str:
+def _strikes(empty: Booleans, xs: list[str], y: float) -> str:
     """A line along each row with no key left, for maps too small for the words."""
-    x, y = place.corner(m)
-    ends = f"{x - 0.5:.2f}", f"{x + place.keys - 0.5:.2f}"
-    return "".join(f"M{ends[0]} {y + i:.2f}H{ends[1]}" for i in np.flatnonzero(empty).tolist())
+    return "".join(f"M{xs[0]} {y + i:.2f}H{xs[-1]}" for i in np.flatnonzero(empty).tolist())
 
 
-def _path(path: str, colour: str, width: float, layer: str) -> dict[str, Any]:
-    return {"type": "path", "path": path, "line": {"color": colour, "width": width}, "layer": layer}
+def _path(path: str, colour: str, width: float) -> dict[str, Any]:
+    return {"type": "path", "path": path, "line": {"color": colour, "width": width}, "layer": "above"}
 
 
 def _empty_row_words_fit(place: Grid) -> bool:
     return place.cell_height >= FONT and place.map_width >= _EMPTY_ROW_WIDTH
 
 
-def _words(maps: _Maps, place: Grid, looks: Theme) -> list[Word]:
-    """The maps' names, the words and numbers of the scale, and "no key left" where it fits."""
+def _words(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[Word]:
+    """The panel's title, the maps' names, and "no key left" where it fits."""
     above = 3 / place.cell_height
     words: list[Word] = []
+    if maps.title:
+        title = f"<b>{literal_name(maps.title)}</b>"
+        words.append((*place.title_place(panel), title, "top right", FONT, looks.text))
     for m, (name, colour) in enumerate(zip(maps.names, maps.colours, strict=True)):
-        x, y = place.corner(m)
+        x, y = place.corner(m, panel)
         title = f'<span style="color:{colour}">\u25a0</span> {literal_name(name)}'
         words.append((x - 0.5, y - 0.5 - above, title, "top right", FONT, looks.text))
-    words += scale_words(maps.kind.word, maps.low, maps.high, place, looks)
     if _empty_row_words_fit(place):
         for m, i in np.argwhere(maps.empty).tolist():
-            x, y = place.corner(m)
+            x, y = place.corner(m, panel)
             middle = x + place.keys / 2 - 0.5
             words.append((middle, y + i, _EMPTY_ROW, "middle center", SMALL_FONT, looks.text))
     return words
 
 
-def _numbers(maps: _Maps, place: Grid, colours: Colourscale) -> list[Word]:
+def _numbers(maps: _Maps, place: Grid, panel: int, colours: Colourscale) -> list[Word]:
     """Every value in its cell, in an ink that can be read on the cell's colour."""
     words: list[Word] = []
     for m, i, j in np.argwhere(~maps.blocked & np.isfinite(maps.values)).tolist():
-        x, y = place.corner(m)
+        x, y = place.corner(m, panel)
         value = maps.values[m, i, j]
         share = min(1.0, max(0.0, (value - maps.low) / (maps.high - maps.low)))
         number = f"{value:{maps.kind.in_cell}}".replace("-", "\u2212")

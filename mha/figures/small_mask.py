@@ -16,7 +16,7 @@ _HATCH_PITCH = 8  # px
 _BETWEEN = 8  # px from map to map
 
 
-def small_mask(allowed: Booleans, *, size: int = 168, theme: str = "light") -> bytes:
+def small_mask(allowed: Booleans, *, size: int = 128, theme: str = "light") -> bytes:
     """Maps (M, Tq, Tk) side by side and below each other as a PNG of about `size` px, twice what it is shown at.
 
     True, may look, is plain; blocked cells are grey and hatched, as in the large maps. The first query is at the top.

@@ -37,7 +37,9 @@ def notes(lines: Iterable[str]) -> None:
 
 def chart(figure: dict[str, Any], *, key: str, alt: str) -> None:
     """A figure of ours, with its text alternative."""
-    st.plotly_chart(figures.ReadyFigure(figure), key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch")
+    st.plotly_chart(
+        figures.ReadyFigure(figure), key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch", theme=None
+    )
 
 
 def quoted(token: str) -> str:

@@ -487,6 +487,7 @@ def _draw(narrow: bool, key: str, *shown: Matrix) -> None:
         key=f"matrices_{key}",
         alt=figures.describe_matrices(shown),
         config=figures.CHART_CONFIG,
+        theme=None,
         width=width,
     )
 
