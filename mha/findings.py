@@ -16,7 +16,7 @@ from mha import measures
 from mha.arrays import Array, Booleans
 from mha.config import whole_number
 from mha.restriction import HeadChange, Restriction, head_summaries
-from mha.rounding import written
+from mha.rounding import percent, written
 from mha.seed_sweep import SeedChanges
 
 KEEPS_DIRECTION = 0.9  # cosine above which an output is said to keep its direction
@@ -142,7 +142,7 @@ def _most(seen: _Measured) -> Finding | None:
 
 
 def _by(seen: _Measured, i: int) -> str:
-    of_length = "" if np.isnan(seen.relative[i]) else f", {_percent(seen.relative[i])} of its length before"
+    of_length = "" if np.isnan(seen.relative[i]) else f", {percent(seen.relative[i])} of its length before"
     return f"{written(seen.length[i])}{of_length}"
 
 
@@ -165,7 +165,7 @@ def _on_average(seen: _Measured) -> Finding | None:
     mean = float(average)
     if np.isnan(mean) or len(seen.relative) - left_out < 2:
         return None
-    return Finding("average", (f"On average the change of an output is {_percent(mean)} of its length before.",))
+    return Finding("average", (f"On average the change of an output is {percent(mean)} of its length before.",))
 
 
 def _turned(seen: _Measured) -> Finding | None:
@@ -197,12 +197,12 @@ def _lost_most(seen: _Measured) -> Finding | None:
     alike = float(np.nanmax(lost) - np.nanmin(lost)) <= seen.bound
     if alike or seen.H == 1:
         whose = "each head's attention" if seen.H > 1 else "the attention"
-        return Finding("lost", (f"On average {_percent(lost[h])} of {whose} had been on what is now forbidden.",))
+        return Finding("lost", (f"On average {percent(lost[h])} of {whose} had been on what is now forbidden.",))
     return Finding(
         "lost",
         (
-            f"Head {h + 1} lost most: {_percent(lost[h])} of its attention had been on what is now forbidden "
-            f"(the mean of all heads is {_percent(float(np.nanmean(lost)))}).",
+            f"Head {h + 1} lost most: {percent(lost[h])} of its attention had been on what is now forbidden "
+            f"(the mean of all heads is {percent(float(np.nanmean(lost)))}).",
         ),
     )
 
@@ -216,8 +216,8 @@ def _head_share(seen: _Measured) -> Finding | None:
     return Finding(
         "share",
         (
-            f"Head {h + 1} has the largest part in the change of the output: {_percent(shares[h])} of it, mean over "
-            f"the positions that changed (the shares of all {seen.H} heads add up to 100%{against}).",
+            f"Head {h + 1} has the largest part in the change of the output: {percent(shares[h])} of it, mean over "
+            f"the positions that changed (the shares of the {seen.H} heads add up to 100%{against}).",
         ),
     )
 
@@ -283,8 +283,8 @@ def _overlap(seen: _Measured) -> Finding | None:
     return Finding(
         "overlap",
         (
-            f"Heads {g + 1} and {h + 1} had {_percent(seen.overlap_before[g, h])} of their attention in common, and "
-            f"have {_percent(seen.overlap_after[g, h])} now.",
+            f"Heads {g + 1} and {h + 1} had {percent(seen.overlap_before[g, h])} of their attention in common, and "
+            f"have {percent(seen.overlap_after[g, h])} now.",
         ),
     )
 
@@ -308,14 +308,7 @@ def _no_preference(seen: _Measured) -> Finding | None:
         return None
     h = min(even, key=lambda h: abs(_above_even(seen.heads[h])))
     who = f"{len(even)} of {seen.H} heads" if seen.H > 1 else "The head"
-    example = f"head {h + 1}: " if seen.H > 1 else ""
-    return Finding(
-        "no preference",
-        (
-            f"{who} had given the forbidden part about as much attention as an even look would ({example}"
-            f"{_against_even(seen.heads[h])}): over all queries, here, a lean towards neither part.",
-        ),
-    )
+    return Finding("no preference", (f"{who} leaned towards neither part: {_against_even(seen, h)}.",))
 
 
 def _lost_favourites(seen: _Measured) -> Finding | None:
@@ -326,8 +319,8 @@ def _lost_favourites(seen: _Measured) -> Finding | None:
     return Finding(
         "favourites",
         (
-            f"Head {h + 1} had leaned towards the part that it lost ({_against_even(seen.heads[h])}): these start "
-            "values made it so, and with others it may be different.",
+            f"Head {h + 1} leaned towards the part that it lost: {_against_even(seen, h)}. These start values made it "
+            "so; with others it may be different.",
         ),
     )
 
@@ -341,8 +334,12 @@ def _above_even(head: HeadChange) -> float:
     return head.forbidden_weight - head.forbidden_if_even
 
 
-def _against_even(head: HeadChange) -> str:
-    return f"{_percent(head.forbidden_weight)} lay there, and {_percent(head.forbidden_if_even)} of an even look would"
+def _against_even(seen: _Measured, h: int) -> str:
+    head = seen.heads[h]
+    return (
+        f"of head {h + 1}'s attention {percent(head.forbidden_weight)} lay on what is now forbidden, where an even "
+        f"look has {percent(head.forbidden_if_even)}"
+    )
 
 
 def _forced_apart(seen: _Measured) -> Finding | None:
@@ -353,8 +350,8 @@ def _forced_apart(seen: _Measured) -> Finding | None:
     return Finding(
         "apart",
         (
-            f"That heads {g + 1} and {h + 1} share less ({_percent(seen.overlap_before[g, h])} before, "
-            f"{_percent(seen.overlap_after[g, h])} now) is the rule's doing: here the division of labour was imposed. "
+            f"That heads {g + 1} and {h + 1} share less ({percent(seen.overlap_before[g, h])} before, "
+            f"{percent(seen.overlap_after[g, h])} now) is the rule's doing: here the division of labour was imposed. "
             "Whether training would divide it so, this cannot show.",
         ),
     )
@@ -370,8 +367,8 @@ def _one_head_stands_out(seen: _Measured) -> Finding | None:
     return Finding(
         "one head",
         (
-            f"The heads do not count alike: {_percent(shares[h])} of the change comes through head {h + 1}, where an "
-            f"even split would be {_percent(1 / seen.H)}. W_o decides how much a head's change is heard.",
+            f"The heads do not count alike: {percent(shares[h])} of the change comes through head {h + 1}, where an "
+            f"even split would be {percent(1 / seen.H)}. W_o decides how much a head's change is heard.",
         ),
     )
 
@@ -386,7 +383,7 @@ def _cancelling(seen: _Measured) -> Finding | None:
     return Finding(
         "cancelling",
         (
-            f"The heads' changes partly cancel each other: added as vectors they are {_percent(ratio)} as long as "
+            f"The heads' changes partly cancel each other: added as vectors they are {percent(ratio)} as long as "
             "their lengths together. One head's change does not tell the output's.",
         ),
     )
@@ -400,7 +397,7 @@ def _robust(seen: _Measured) -> Finding | None:
     return Finding(
         "robust",
         (
-            f"Though a head lost up to {_percent(most)} of its keys, the outputs point nearly where they did (mean "
+            f"Though a head lost up to {percent(most)} of its keys, the outputs point nearly where they did (mean "
             f"cosine {_down(mean)}): here what was forbidden held little that the rest did not.",
         ),
     )
@@ -434,8 +431,8 @@ def _spread(changes: SeedChanges) -> Finding | None:
     return Finding(
         "spread",
         (
-            f"Over {len(known)} seeds an output changes by {_percent(middle)} of its length (the median seed); in the "
-            f"middle half of the seeds by {_percent(low)} to {_percent(high)}.",
+            f"Over {len(known)} seeds an output changes by {percent(middle)} of its length (the median seed); in the "
+            f"middle half of the seeds by {percent(low)} to {percent(high)}.",
         ),
     )
 
@@ -451,8 +448,8 @@ def _where_most(changes: SeedChanges, tokens: Sequence[str]) -> Finding | None:
         (
             "The output that changes most is that of ",
             Word(tokens[i], i + 1),
-            f" in {_percent(counts[i] / moved.sum())} of the seeds, and no other more often; if all were alike each "
-            f"would be so in {_percent(1 / len(tokens))}.",
+            f" in {percent(counts[i] / moved.sum())} of the seeds, and no other more often; if all were alike each "
+            f"would be so in {percent(1 / len(tokens))}.",
         ),
     )
 
@@ -468,20 +465,10 @@ def _which_head(changes: SeedChanges) -> Finding | None:
     return Finding(
         "which head",
         (
-            f"Head {h + 1} changes most in {_percent(counts[h] / moved.sum())} of the seeds, and no other more often; "
-            f"if all were alike each would be so in {_percent(1 / H)}.",
+            f"Head {h + 1} changes most in {percent(counts[h] / moved.sum())} of the seeds, and no other more often; "
+            f"if all were alike each would be so in {percent(1 / H)}.",
         ),
     )
-
-
-def _percent(share: float) -> str:
-    """A share in whole percent, but "0%" and "100%" only for what is exactly so."""
-    share = float(share)
-    if 0 < share < 0.005:
-        return "less than 1%"
-    if 0.995 <= share < 1:
-        return "more than 99%"
-    return f"{share:.0%}"
 
 
 def _down(cosine: float) -> str:

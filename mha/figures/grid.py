@@ -202,7 +202,7 @@ def grid(
         side_by_side, wide = 1, beside_each_other
     wide = max(_SMALLEST_MAP, wide)
     wide_in_all = (panels if across else side_by_side) * (wide + _MAP_GAP) - _MAP_GAP
-    angle, key_step, label_height = _key_labels(columns, wide / len(columns))
+    angle, key_step, label_height = key_labels(columns, wide / len(columns))
     return Grid(
         maps=maps,
         queries=len(rows),
@@ -232,7 +232,7 @@ def _longest(tokens: Sequence[str]) -> float:
     return max(text_width(token, SMALL_FONT) for token in tokens)
 
 
-def _key_labels(columns: Sequence[str], cell_width: float) -> tuple[int, int, float]:
+def key_labels(columns: Sequence[str], cell_width: float) -> tuple[int, int, float]:
     """Angle, step and height in px of the labels below the maps."""
     longest = _longest(columns)
     if longest + 6 <= cell_width:

@@ -7,6 +7,8 @@ import streamlit as st
 NARROW = 640  # CSS px, as wide as Streamlit's own step to one column
 
 # The width is told only when it differs from what the server knows, so a wide page costs no second run.
+# A text area tells its text only when it is left. The own sentences are told after every pause in typing, by the keys
+# that tell them at any time, Ctrl + Enter: a click that leaves the page at once could come before them.
 # Half a surrogate pair, as a careless cut leaves it on the clipboard, is no UTF-8: Streamlit would lose the connection
 # over it. It becomes U+FFFD before Streamlit reads the field, past React's own setter, which would hide the change.
 _SCRIPT = """
@@ -17,15 +19,25 @@ const repair = ({ target }) => {
   }
 };
 
+let pause = 0;
+const tellWhatIsWritten = ({ target }) => {
+  if (!(target instanceof HTMLTextAreaElement) || !target.closest(".st-key-own_sentences")) return;
+  clearTimeout(pause);
+  const keys = { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true };
+  pause = setTimeout(() => target.dispatchEvent(new KeyboardEvent("keydown", keys)), 400);
+};
+
 export default function ({ data, setStateValue }) {
   const query = window.matchMedia(`(max-width: ${data.narrow_below}px)`);
   const tell = () => { if (query.matches !== data.known) setStateValue("narrow", query.matches); };
   query.addEventListener("change", tell);
   document.addEventListener("input", repair, true);
+  document.addEventListener("input", tellWhatIsWritten);
   tell();
   return () => {
     query.removeEventListener("change", tell);
     document.removeEventListener("input", repair, true);
+    document.removeEventListener("input", tellWhatIsWritten);
   };
 }
 """
