@@ -39,9 +39,8 @@ def _list(title: str, found: Sequence[Finding]) -> None:
     st.html(f'<ul class="hl-line" style="padding-left:1.2em">{items}</ul>')
 
 
-@st.fragment
 def _own() -> None:
-    """The field; what is written in it is kept while someone types (`browser`), so that no click can lose it."""
+    """The field. Not a fragment of its own: a click on a tab would then be run before what was written, and lose it."""
     # never set while the field stands there: that would take back what was typed since
     if "own_sentences" not in st.session_state:
         st.session_state["own_sentences"] = own_sentences()

@@ -90,14 +90,26 @@ def test_the_exercise_from_a_fresh_start(page, server):
     expect(page.get_by_text("changed most: by")).to_be_visible()
     box = page.get_by_role("textbox", name="Your own sentences")
     box.fill("Head 2 <b>lost</b> $most$.")
-    expect(page.get_by_text("to apply")).to_have_count(0)  # told while the field is still in use
-    expect(box).to_be_focused()
+    # straight to another tab, and to another page, without leaving the field first
+    tab(page, "Output")
+    page.get_by_text("How far each output moved").wait_for()
+    tab(page, "Findings")
+    expect(box).to_have_value("Head 2 <b>lost</b> $most$.")
+    box.press_sequentially(" And more.")
     page.get_by_role("link", name="Heads", exact=True).click()
     page.get_by_text("Each head decides anew").wait_for()
     page.get_by_role("link", name="Restriction").click()
     tab(page, "Findings")
-    expect(page.get_by_role("textbox", name="Your own sentences")).to_have_value("Head 2 <b>lost</b> $most$.")
+    kept = "Head 2 <b>lost</b> $most$. And more."
+    expect(page.get_by_role("textbox", name="Your own sentences")).to_have_value(kept)
     assert "lost" not in page.url
+
+    # and so does a text that is typed just before: neither it nor the click is lost
+    field = page.get_by_role("textbox", name="Your text")
+    field.fill("other words")
+    page.get_by_role("link", name="Steps", exact=True).click()
+    page.get_by_text("One cell of a map").wait_for()
+    expect(page.get_by_role("textbox", name="Your text")).to_have_value("other words")
 
 
 def test_the_first_screen_shows_the_text_and_all_maps(open_page):
