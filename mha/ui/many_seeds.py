@@ -95,8 +95,8 @@ def _key(run: Restricted) -> Hashable:
     return run.tokens, replace(run.model, seed=0), before.tobytes(), after.tobytes()
 
 
-# At most 32 MB: 16 heads, 128 tokens and 200 seeds take 10 MB, the usual 8 heads and 10 tokens 0.4.
-@st.cache_resource(max_entries=32, show_spinner=False)
+# At most 12 times 10 MB: 16 heads and 128 tokens; the usual 8 heads and 10 tokens take 0.4.
+@st.cache_resource(max_entries=12, show_spinner=False)
 def _kept(key: Any) -> Sweep:
     return {}
 
