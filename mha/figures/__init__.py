@@ -2,6 +2,7 @@
 
 from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
+from mha.figures.bars import position_bars, spread_boxes
 from mha.figures.heatmaps import NUMBERS_RULE, Panel, describe_maps, head_maps, numbers_fit, stacked_maps
 from mha.figures.labels import full_label, plain_label, short_label
 from mha.figures.matrices import WIDTH as MATRICES_WIDTH
@@ -30,6 +31,8 @@ __all__ = [
     "matrices",
     "numbers_fit",
     "plain_label",
+    "position_bars",
     "short_label",
+    "spread_boxes",
     "stacked_maps",
 ]

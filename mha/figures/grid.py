@@ -215,7 +215,7 @@ def grid(
     wide = max(_SMALLEST_MAP, wide)
     gap = ceil(_MAP_GAP / (wide / len(columns))) * wide / len(columns) if tiled else _MAP_GAP
     wide_in_all = (panels if across else side_by_side) * (wide + gap) - gap
-    angle, key_step, label_height = _key_labels(columns, wide / len(columns))
+    angle, key_step, label_height = key_labels(columns, wide / len(columns))
     return Grid(
         maps=maps,
         queries=len(rows),
@@ -246,7 +246,7 @@ def _longest(tokens: Sequence[str]) -> float:
     return max(text_width(token, SMALL_FONT) for token in tokens)
 
 
-def _key_labels(columns: Sequence[str], cell_width: float) -> tuple[int, int, float]:
+def key_labels(columns: Sequence[str], cell_width: float) -> tuple[int, int, float]:
     """Angle, step and height in px of the labels below the maps."""
     longest = _longest(columns)
     if longest + 6 <= cell_width:
