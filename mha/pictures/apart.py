@@ -20,6 +20,7 @@ PRESERVE = "{http://www.w3.org/XML/1998/namespace}space"  # keeps a space at the
 Advances = Callable[[Sequence["Run"]], Sequence[float]]
 
 _STRETCH = regex.compile(f"{OPEN}?[^{OPEN}{CLOSE}]*{CLOSE}?")  # what belongs to one isolated stretch, or to none
+_JOINED = regex.compile(r"[\p{M}\p{Cf}\u1100-\u11ff]")  # makes one letter of several characters
 _STRONG = regex.compile(r"[\p{bc=L}\p{bc=R}\p{bc=AL}]")
 _RIGHT_TO_LEFT = regex.compile(r"[\p{bc=R}\p{bc=AL}]")
 _EMBED, _END = "\u202b", "\u202c"  # sets a run's own direction from right to left, so that its brackets turn
@@ -63,7 +64,8 @@ def _runs(line: ElementTree.Element) -> list[Run]:
 
 
 def _fails_together(runs: Sequence[Run]) -> bool:
-    return len({run.family for run in runs}) > 1 and any(joins(run.family) for run in runs)
+    several_fonts = len({run.family for run in runs}) > 1
+    return several_fonts and any(joins(run.family) or _JOINED.search(run.words) for run in runs)
 
 
 def in_visual_order(runs: Sequence[Run]) -> list[Run]:

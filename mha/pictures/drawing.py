@@ -11,20 +11,25 @@ import base64
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
+from math import cos, radians, sin
 from typing import Any
 
 import numpy as np
 
 from mha.arrays import Array
+from mha.figures.labels import text_width
 from mha.figures.palette import theme_named
 from mha.pictures.cells import cells_uri, gaps
 from mha.pictures.text import LINE, lines_of, picture, text
 
 WIDTH = 820  # px: what the figures are laid out for if nothing else is said
+EDGE = 10.0  # px around it, since fonts differ in how wide they are
 
 _CLEAR = "rgba(0,0,0,0)"
 _TICK_GAP = 4.0  # px between a map and its labels
-_TITLE_EDGE = 7.0  # px between an axis title and the edge of the picture
+_TITLE_GAP = 12.0  # px between labels and the title of their axis
+_LONGEST = 40  # characters of a label, more than any has
 _ANCHORS = {"left": "end", "center": "middle", "right": "start"}  # Plotly says where the text is, SVG where it starts
 _AXIS = re.compile(r"([xy])axis(\d*)")
 _COMMAND = re.compile(r"([MLHVCZ])([^MLHVCZ]*)")
@@ -83,7 +88,7 @@ def svg(figure: dict[str, Any], *, width: float = WIDTH, theme: str = "light", t
         *(line for note in figure["layout"].get("annotations", []) for line in _note(note, frame)),
         *(label for name, axis in frame.axes.items() for label in _labels(name, axis, frame)),
     ]
-    return picture(frame.width, frame.height, frame.page, parts, title=title, alt=alt)
+    return picture(frame.width, frame.height, frame.page, parts, title=title, alt=alt, edge=EDGE)
 
 
 def _kind(trace: dict[str, Any]) -> str:
@@ -167,7 +172,9 @@ def _words(trace: dict[str, Any], frame: _Frame) -> Iterator[str]:
             font.get("color", frame.ink),
         )
     )
-    for at_x, at_y, markup, place, size, ink in zip(trace["x"], trace["y"], trace["text"], places, sizes, inks, strict=True):
+    for at_x, at_y, markup, place, size, ink in zip(
+        trace["x"], trace["y"], trace["text"], places, sizes, inks, strict=True
+    ):
         vertical, side = place.split()
         base = y.px(at_y) + {"top": -0.25, "middle": 0.25, "bottom": 0.75}[vertical] * size
         yield _lines(markup, x.px(at_x), base, size, ink, _ANCHORS[side])
@@ -233,21 +240,28 @@ def _labels(name: str, axis: _Axis, frame: _Frame) -> Iterator[str]:
     settings = axis.settings
     font = settings.get("tickfont", {})
     size, ink = font.get("size", frame.size), font.get("color", frame.ink)
-    if settings.get("showticklabels", True):
-        for at, markup in zip(settings.get("tickvals", []), settings.get("ticktext", []), strict=True):
-            if name[0] == "x":
-                yield _key_label(markup, axis, at, frame, size, ink)
-            else:
-                yield _lines(markup, _beside(name, frame) - _TICK_GAP, axis.px(at) + 0.35 * size, size, ink, "end")
-    title = settings.get("title")
-    if title:
-        looks = title["font"]
-        middle = (axis.start + axis.end) / 2
+    shown = settings.get("ticktext", []) if settings.get("showticklabels", True) else []
+    for at, markup in zip(settings["tickvals"] if shown else [], shown, strict=True):
         if name[0] == "x":
-            yield _lines(title["text"], middle, frame.height - _TITLE_EDGE, looks["size"], looks["color"], "middle")
+            yield _key_label(markup, axis, at, frame, size, ink)
         else:
-            at = _TITLE_EDGE + looks["size"] * 0.8
-            yield _lines(title["text"], at, middle, looks["size"], looks["color"], "middle", -90)
+            yield _lines(markup, _beside(name, frame) - _TICK_GAP, axis.px(at) + 0.35 * size, size, ink, "end")
+    if "title" in settings:
+        longest = max((text_width(unescape(markup), size, _LONGEST) for markup in shown), default=0.0)
+        yield _title(name, axis, frame, longest, size)
+
+
+def _title(name: str, axis: _Axis, frame: _Frame, longest: float, size: float) -> str:
+    """The title of an axis, beside its labels, of which the longest is `longest` px."""
+    words, looks = axis.settings["title"]["text"], axis.settings["title"]["font"]
+    middle = (axis.start + axis.end) / 2
+    if name[0] == "y":
+        x = _beside(name, frame) - _TICK_GAP - longest - _TITLE_GAP
+        return _lines(words, max(looks["size"], x), middle, looks["size"], looks["color"], "middle", -90)
+    angle = radians(abs(axis.settings.get("tickangle", 0)))
+    rows = frame.axis(axis.settings.get("anchor"), "y")
+    below = max(rows.start, rows.end) + _TICK_GAP + longest * sin(angle) + size * cos(angle)
+    return _lines(words, middle, below + _TITLE_GAP + size / 2, looks["size"], looks["color"], "middle")
 
 
 def _beside(name: str, frame: _Frame) -> float:

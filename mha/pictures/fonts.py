@@ -67,7 +67,7 @@ def _family(cluster: str) -> str:
 
 def joins(family: str) -> bool:
     """Whether letters of this font may be drawn as another number of glyphs than there are letters."""
-    return family.split(",")[0] in _JOINED
+    return family.split(",", maxsplit=1)[0] in _JOINED
 
 
 OPEN, CLOSE = "\u2068", "\u2069"  # around a text with a direction of its own
@@ -77,7 +77,9 @@ _JOINED = {_EMOJI.split(",", maxsplit=1)[0], *map(_NOTO.format, (*_JOINING, *_RI
 @lru_cache(maxsize=1)
 def font_files() -> tuple[str, ...]:
     """The fonts of this machine that a PNG is drawn with, those of `packages.txt` first."""
-    found = {path.name: path for folder in _folders() if folder.is_dir() for path in sorted(folder.rglob("*.[to]t[fc]"))}
+    found = {
+        path.name: path for folder in _folders() if folder.is_dir() for path in sorted(folder.rglob("*.[to]t[fc]"))
+    }
     fitting = [path for name, path in found.items() if name == _BOLD or not _UNFIT.search(name)]
     return tuple(str(path) for path in sorted(fitting, key=lambda path: (_rank(path.name), path.name)))
 
@@ -95,7 +97,9 @@ _BOLD = "NotoSans-Bold.ttf"  # what is written in bold needs it, and nothing els
 _UNFIT = regex.compile(
     r"Bold|Ital|Obliq|Slant|Light|Thin|Black|Medium|Condensed|Narrow|Serif|Mono|Display|Math(?!-Regular)|TeX|Unjoined"
 )
-_FIRST = regex.compile(r"(NotoSans-Regular)|(NotoSans[A-Z])|(wqy)|(NotoColorEmoji)|(Noto)|(DejaVuSans\.)|(LiberationSans-)")
+_FIRST = regex.compile(
+    r"(NotoSans-Regular)|(NotoSans[A-Z])|(wqy)|(NotoColorEmoji)|(Noto)|(DejaVuSans\.)|(LiberationSans-)"
+)
 
 
 def _rank(name: str) -> int:

@@ -18,11 +18,11 @@ from mha.pictures.text import Piece, literal, picture, text
 
 SCALE = 2.0  # pixels for one px: sharp on paper and on dense screens
 
-_MEASURED = 20.0  # px, the font size at which runs are measured
+_MEASURED = 32.0  # px, the font size at which runs are measured
 _WIDEST = 2.0  # of a character, in units of the font size
 _BOX = 40  # px of one character's cell, wide enough for what a font draws beside it
 _PER_ROW = 32
-_NO_CHARACTER = "\U000fffff"  # Unicode promises that this will never be one, so fonts draw what they draw for unknown ones
+_NO_CHARACTER = "\U000fffff"  # by Unicode's promise: a font draws here what it draws for any it lacks
 
 Renderer = Callable[[str], bytes]
 
@@ -43,7 +43,16 @@ def png(svg: str, *, scale: float = SCALE, fonts: Sequence[str] | None = None) -
 
 def _renderer(scale: float, fonts: Sequence[str] | None) -> Renderer:
     files = list(font_files() if fonts is None else fonts)
-    return lambda page: resvg_py.svg_to_bytes(svg_string=page, zoom=scale, skip_system_fonts=True, font_files=files)
+
+    def render(page: str) -> bytes:
+        try:
+            return resvg_py.svg_to_bytes(svg_string=page, zoom=scale, skip_system_fonts=True, font_files=files)
+        except BaseException as problem:  # a panic in the renderer is no Exception
+            if type(problem).__name__ != "PanicException":
+                raise
+            raise ValueError("expected a picture that resvg can draw, got one at which it gave up") from None
+
+    return render
 
 
 def _pixels(picture_file: bytes) -> NDArray[np.uint8]:

@@ -90,15 +90,16 @@ def _span(piece: Piece) -> str:
     return "".join(parts)
 
 
-def picture(width: float, height: float, page: str, parts: list[str], *, title: str, alt: str) -> str:
-    """A whole SVG file of `width` by `height` px on a ground of the colour `page`."""
+def picture(width: float, height: float, page: str, parts: list[str], *, title: str, alt: str, edge: float = 0) -> str:
+    """An SVG file of parts on `width` by `height` px and `edge` px around them, on a ground of the colour `page`."""
     said = f"<title>{literal(title)}</title>" if title else ""
     said += f"<desc>{literal(alt)}</desc>" if alt else ""
-    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    wide, high = width + 2 * edge, height + 2 * edge
+    size = f'width="{wide:g}" height="{high:g}" viewBox="{-edge:g} {-edge:g} {wide:g} {high:g}"'
     return "".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{BASE}">{said}',
-            f'<rect width="{width:g}" height="{height:g}" fill="{page}"/>',
+            f'<rect x="{-edge:g}" y="{-edge:g}" width="{wide:g}" height="{high:g}" fill="{page}"/>',
             *parts,
             "</svg>",
         )
