@@ -127,6 +127,13 @@ def test_a_value_that_is_not_defined_is_left_empty():
     np.testing.assert_array_equal(np.argwhere(pixels[..., 3] == 0), [[4, 6]])
 
 
+def test_a_figure_whose_axis_goes_upwards_is_drawn_upwards():
+    shown = figure()
+    turned = shown | {"layout": shown["layout"] | {"yaxis": shown["layout"]["yaxis"] | {"range": [-1, TQ]}}}
+    for (_, down), (_, up) in zip(images(pictures.svg(shown)), images(pictures.svg(turned)), strict=True):
+        np.testing.assert_array_equal(down, up[::-1])
+
+
 def test_every_token_stands_at_its_row_and_column():
     svg = pictures.svg(figure(columns_per_row=3))
     boxes = [box for box, _ in images(svg)][:M]
