@@ -1,4 +1,7 @@
-"""Arrays and tokens in, plain Plotly figures out: dicts for st.plotly_chart or plotly.io. No Streamlit in here."""
+"""Arrays and tokens in, plain Plotly figures out: dicts for st.plotly_chart or plotly.io. No Streamlit in here.
+
+Nor Plotly itself, but in `mha.figures.ready`, which stands apart: pictures are drawn from the same dicts without it.
+"""
 
 from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
@@ -9,7 +12,6 @@ from mha.figures.matrices import WIDTH as MATRICES_WIDTH
 from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
 from mha.figures.palette import HEAD_COLOURS, MEAN_COLOUR
 from mha.figures.plain import CHART_CONFIG
-from mha.figures.ready import ReadyFigure
 
 __all__ = [
     "CHART_CONFIG",
@@ -21,7 +23,6 @@ __all__ = [
     "Matrix",
     "Outline",
     "Panel",
-    "ReadyFigure",
     "arrows",
     "arrows_caption",
     "describe_maps",
