@@ -172,7 +172,7 @@ def restriction(scene: Scene, dialect: Dialect) -> Part:
     if allowed.all():
         return Part("restriction", (f"restriction = {dialect.ones.format('Tq, Tk')}  # blocks nothing",), "restriction")
     # Lengths would be read as words and padding, which a restriction does not mean.
-    forms = (_own_keys, _causal, _window, _one_head, _written_out)
+    forms = (_same_keys, _own_keys, _causal, _window, _one_head, _written_out)
     made = (form(scene.restriction, allowed, dialect, lambda _: "restriction") for form in forms)
     return next(part for part in made if part)
 
@@ -195,6 +195,22 @@ def _lengths(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) -> P
         f"{name} = {dialect.module}.arange(Tk) < {values}[:, None]  # (B, Tk)",
     )
     return Part(name, lines, f"{name}[:, None, None]", by_text=True, pads=True)
+
+
+def _same_keys(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) -> Part | None:
+    keys = _without_constant(allowed, 0, 1, 2)
+    if keys.shape[:3] != (1, 1, 1):
+        return None
+    first = int(keys[0, 0, 0].argmax())
+    end = first + int(keys.sum())
+    if not keys[0, 0, 0, first:end].all():
+        return None
+    name = named("same_key")
+    lines = (
+        f"key = {dialect.module}.arange(Tk)",
+        f"{name} = (key >= {first}) & (key < {end})  # (Tk,), the same for all heads and queries",
+    )
+    return Part(name, lines, name)
 
 
 def _own_keys(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) -> Part | None:
@@ -296,11 +312,11 @@ def _written_out(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) 
 def _packed(name: str, allowed: Booleans, dialect: Dialect) -> Lines:
     """Define `name` from its bits, eight cells a byte; they stay on one line, however long, to be scrolled past."""
     bits = base64.b64encode(zlib.compress(np.packbits(allowed).tobytes(), 9)).decode()
-    cells = f"np.unpackbits(np.frombuffer(packed, np.uint8), count={allowed.size}).reshape{allowed.shape} == 1"
     return (
         f"# too large to print: {_shown(allowed.shape)} cells as packed bits, 1 = may look",
         f'packed = zlib.decompress(base64.b64decode("{bits}"))',
-        f"{name} = {dialect.from_numpy.format(cells)}",
+        f"cells = np.unpackbits(np.frombuffer(packed, np.uint8), count={allowed.size})",
+        f"{name} = {dialect.from_numpy.format(f'cells.reshape{allowed.shape} == 1')}",
     )
 
 
