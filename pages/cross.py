@@ -1,11 +1,13 @@
 """Cross-attention: one text looks, another is looked at."""
 
+from collections.abc import Callable
 from functools import partial
 
-from mha.ui import compute, controls, cross_views, maps, proof, views
+from mha.ui import compute, controls, cross_views, maps, proof, take_away, views
+from mha.ui.take_away import Taken
 
 
-def cross(settings: controls.Settings) -> None:
+def cross(settings: controls.Settings) -> Callable[[], Taken]:
     queries = controls.tokens(settings)
     keys = cross_views.second_text(settings)
     cross_views.about()
@@ -25,6 +27,7 @@ def cross(settings: controls.Settings) -> None:
     )
     cross_views.what_to_look_for(run)
     maps.numbers(run)
+    return lambda: take_away.of_text(run, settings.model)
 
 
 controls.page("Cross-attention", cross)

@@ -1,11 +1,13 @@
 """Heads: what every head looks at, with the person's own words on the axes."""
 
+from collections.abc import Callable
 from functools import partial
 
-from mha.ui import compute, controls, explain, maps, proof, show, tables, views
+from mha.ui import compute, controls, explain, maps, proof, show, tables, take_away, views
+from mha.ui.take_away import Taken
 
 
-def heads(settings: controls.Settings) -> None:
+def heads(settings: controls.Settings) -> Callable[[], Taken]:
     tokens = controls.tokens(settings)
     with show.row():
         explain.heads()
@@ -26,6 +28,7 @@ def heads(settings: controls.Settings) -> None:
     explain.what_to_look_for(run, view)
     explain.saturation(run)
     maps.numbers(run)
+    return lambda: take_away.of_text(run, settings.model)
 
 
 controls.page("Heads", heads)

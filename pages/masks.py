@@ -1,9 +1,12 @@
 """Masks: rules stacked on each other, what each of them blocks, and what that does to the weights."""
 
+from collections.abc import Callable
+
 from mha.ui import compute, controls, lines, maps, mask_views, proof, rules, show, views
+from mha.ui.take_away import Taken
 
 
-def masks(settings: controls.Settings) -> None:
+def masks(settings: controls.Settings) -> Callable[[], Taken]:
     batch = lines.batch(settings)
     with show.row():
         b = lines.choose(batch)
@@ -27,6 +30,7 @@ def masks(settings: controls.Settings) -> None:
         key="mask_view",
     )
     maps.numbers(run)
+    return lambda: mask_views.taken(run)
 
 
 controls.page("Masks", masks, field=lines.field, text_key="texts")

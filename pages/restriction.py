@@ -1,5 +1,7 @@
 """Restriction: each head may look at only a part of the positions, and what that changes."""
 
+from collections.abc import Callable
+
 from mha.ui import (
     compute,
     controls,
@@ -7,13 +9,15 @@ from mha.ui import (
     prediction,
     restriction_change,
     restriction_controls,
+    restriction_report,
     restriction_views,
     sentences,
     views,
 )
+from mha.ui.take_away import Taken
 
 
-def restriction(settings: controls.Settings) -> None:
+def restriction(settings: controls.Settings) -> Callable[[], Taken]:
     tokens = controls.tokens(settings)
     with compute.errors_shown():
         chosen = restriction_controls.choose(tokens, settings.model.num_heads)
@@ -36,6 +40,7 @@ def restriction(settings: controls.Settings) -> None:
     )
     restriction_change.no_key_left(run)
     restriction_views.untrained()
+    return lambda: restriction_report.taken(run)
 
 
 controls.page("Restriction", restriction)

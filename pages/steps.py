@@ -1,9 +1,12 @@
 """Steps: one cell of a map, followed through the whole sum with its own numbers."""
 
-from mha.ui import compute, controls, walk
+from collections.abc import Callable
+
+from mha.ui import compute, controls, take_away, walk
+from mha.ui.take_away import Taken
 
 
-def steps(settings: controls.Settings) -> None:
+def steps(settings: controls.Settings) -> Callable[[], Taken]:
     tokens = controls.tokens(settings)
     with walk.introduction():
         causal = controls.causal()
@@ -12,6 +15,7 @@ def steps(settings: controls.Settings) -> None:
     cell = walk.choose(run)
     walk.step_by_step(run, cell, settings.model)
     walk.numbers(run, cell)
+    return lambda: take_away.of_text(run, settings.model)
 
 
 controls.page("Steps", steps)

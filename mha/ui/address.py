@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -17,6 +17,7 @@ _SHOWN = "_address_shown"  # key -> the widget's value, as text of the address
 _VALUES = "_address_values"  # key -> the widget's value
 _PAGE = "_address_page"  # the page that was drawn last
 _TO_SHOW_AGAIN = "_address_to_show_again"  # key -> value that a widget takes over from the page before
+_TO_OPEN = "_address_to_open"  # key -> what an opened file says for a widget, until it is drawn
 _EXPECTED = "_address_expected"  # key -> what a link may say for it, in words
 _IGNORED = "_address_ignored"  # key -> (what the link said, what is used instead)
 
@@ -39,11 +40,47 @@ def read(page: str) -> None:
     st.session_state[_PAGE] = page
 
 
+def settings() -> dict[str, str]:
+    """Every setting of this page by its name in a link, the version of links first."""
+    return {"v": VERSION, **st.session_state[_SHOWN]}
+
+
+def open_settings(found: Mapping[str, str]) -> None:
+    """Take settings as if a link had said them; for callbacks, before the widgets are drawn."""
+    given = dict(found)
+    st.session_state[_IGNORED] = {}
+    version = given.pop("v", VERSION)
+    if version != VERSION:
+        st.session_state[_IGNORED]["v"] = (version, VERSION)
+    st.session_state[_GIVEN] = given
+    st.session_state[_TO_OPEN] = dict(given)
+
+
+def _take_opened(widget: Callable[..., Any], key: str, options: dict[str, Any]) -> None:
+    """Set the widget `key` to what an opened file says, if it can be that."""
+    said = st.session_state.setdefault(_TO_OPEN, {}).pop(key, None)
+    if said is None:
+        return
+    named = options.get("format_func") or str
+    if "options" in options:
+        values = [option for option in options["options"] if named(option) == said]
+    elif widget in (st.toggle, st.checkbox):
+        values = [said.lower() == "true"] if said.lower() in ("true", "false") else []
+    elif widget in (st.number_input, st.slider):
+        low, high = options["min_value"], options["max_value"]
+        values = [int(said)] if said.isascii() and said.isdigit() and low <= int(said) <= high else []
+    else:
+        values = [said]
+    if values:
+        st.session_state[key] = values[0]
+
+
 def bound(widget: Callable[..., Any], label: str, *, key: str, **options: Any) -> Any:
     """Draw `widget` with its value in the address under `key`; the value stays while the widget is not drawn.
 
     Streamlit keeps such values too, but on the first change of page after a link was opened it shows the defaults.
     """
+    _take_opened(widget, key, options)
     if key in st.session_state[_TO_SHOW_AGAIN]:
         st.session_state[key] = st.session_state[_TO_SHOW_AGAIN].pop(key)
     value = widget(label, key=key, bind="query-params", persist_state="session", **options)
@@ -113,6 +150,5 @@ def ignored() -> list[str]:
 
 def share_link() -> str:
     """The address of this page with every setting named, defaults included, so that no later default changes it."""
-    settings = {"v": VERSION, **st.session_state[_SHOWN]}
     here = urlsplit(st.context.url or "")
-    return urlunsplit((here.scheme, here.netloc, here.path or "/", urlencode(settings, quote_via=quote), ""))
+    return urlunsplit((here.scheme, here.netloc, here.path or "/", urlencode(settings(), quote_via=quote), ""))

@@ -11,13 +11,12 @@ import streamlit as st
 
 from mha import Tokens, config, tokenize
 from mha.config import EXAMPLES, PRESETS, Model
-from mha.ui import address, browser, compute, explain, frame, share, show
+from mha.ui import address, browser, compute, explain, frame, share, show, take_away
+from mha.ui.take_away import Taken
 
 # Long enough that a word typed fluently (about 0.1 to 0.25 s between two keys) is drawn once and not once a letter;
 # short enough that the picture answers while one still looks at the word.
 TYPING_PAUSE = "300ms"
-
-_SIDEBAR_TOO = "sidebar_too"  # set where the next run of the body has to become one of the whole page
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,10 @@ class Settings:
     with_mean: bool
 
 
-def page(
-    title: str, draw: Callable[[Settings], None], field: Callable[[], str] | None = None, text_key: str = "text"
-) -> None:
+Draw = Callable[[Settings], Callable[[], Taken] | None]  # draws a page; what it returns makes what can be taken away
+
+
+def page(title: str, draw: Draw, field: Callable[[], str] | None = None, text_key: str = "text") -> None:
     """A whole page, cold or not: the shared sidebar, and the body, which `draw` fills.
 
     field: draws another text field than the common one, and returns its text; text_key: its key.
@@ -45,30 +45,34 @@ def page(
     address.read(title)
     with st.sidebar:
         shared = _sidebar(text_key)
-    st.session_state.pop(_SIDEBAR_TOO, None)  # this run is one of the whole page
-    _body(shared, draw, field or _text_field)
+    st.session_state.pop(share.SIDEBAR_TOO, None)  # this run is one of the whole page
+    _body(title, shared, draw, field or _text_field)
 
 
 @st.fragment
-def _body(shared: dict[str, Any], draw: Callable[[Settings], None], field: Callable[[], str]) -> None:
-    """The text field, what `draw` makes of it, notes on the link, and Share.
+def _body(title: str, shared: dict[str, Any], draw: Draw, field: Callable[[], str]) -> None:
+    """The text field, what `draw` makes of it, notes on the link, Share, and what `draw` gives to take away.
 
     Share comes last, even when the page ends early: its link names what the page has drawn by then.
     """
-    if st.session_state.pop(_SIDEBAR_TOO, False):
+    if st.session_state.pop(share.SIDEBAR_TOO, False):
         st.rerun()  # a button of the body has set what stands in the sidebar
     with st.container(key="text_row", horizontal=True, vertical_alignment="center"):
         text = field()
         explain.words()
-        share_place = st.container(width="content")
+        share_place, take_away_place = st.container(width="content"), st.container(width="content")
     notes = st.container()
     browser.listen()
-    with suppress(compute.PageEnds):
-        draw(Settings(text=text, **shared))
+    taken = None
+    with show.charts_noted() as charts, suppress(compute.PageEnds):
+        taken = draw(Settings(text=text, **shared))
     with share_place:
-        share.control()
+        share.control(title)
+    if taken is not None:
+        with take_away_place:
+            take_away.control(title, taken, charts)
     with notes:
-        show.notes(address.ignored())
+        show.notes([*share.said(), *address.ignored()])
 
 
 def tokens(settings: Settings) -> Tokens:
@@ -243,7 +247,7 @@ def _apply_preset(text_key: str) -> None:
 
 def take(model: Model, **others: object) -> None:
     """Set the model and other settings, by the keys of their widgets; for callbacks, before the widgets are drawn."""
-    st.session_state.update({**_model_keys(model), **others, _SIDEBAR_TOO: True})
+    st.session_state.update({**_model_keys(model), **others, share.SIDEBAR_TOO: True})
 
 
 def _model_keys(model: Model) -> dict[str, object]:

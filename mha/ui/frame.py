@@ -28,6 +28,7 @@ STYLES = """<style>
 .hl-heads dd { margin: 0; overflow-wrap: anywhere; }
 .hl-heads .hl-swatch { display: inline-block; width: .8em; height: .8em; margin-right: .5em; border-radius: 2px; }
 .hl-pad { opacity: .55; font-style: italic; }
+.hl-qr { display: block; width: 220px; background: #fff; }
 .hl-small { display: block; width: 64px; }
 .hl-who { padding-left: 1.1em; margin: 0; opacity: .75; font-size: .9rem; overflow-wrap: anywhere; }
 .hl-weight { font-variant-numeric: tabular-nums; opacity: .75; }

@@ -71,6 +71,27 @@ def _draw(
     show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed))
 
 
+def panels(run: Pass, shown: list[figures.Panel], heads: list[int], *, key: str, **layout: Any) -> None:
+    """Several panels of maps of these heads as one picture."""
+    st_chart = panels_chart(run, shown, heads, key=key, theme=show.theme(), **layout | fitting())
+    show.chart(st_chart.figure, key=key, alt=st_chart.alt, title=st_chart.title)
+
+
+def panels_chart(
+    run: Pass, shown: list[figures.Panel], heads: list[int], *, key: str, theme: str, **layout: Any
+) -> show.Chart:
+    """The same as a figure, with its text alternative."""
+    names = [f"Head {h + 1}" for h in heads]
+    colours = [figures.HEAD_COLOURS[h] for h in heads]
+    figure = figures.stacked_maps(shown, run.tokens, run.keys, names=names, colours=colours, theme=theme, **layout)
+    said = [
+        f"{panel.title}. "
+        + figures.describe_maps(panel.values, run.tokens, run.keys, names=names, allowed=panel.allowed, kind=panel.kind)
+        for panel in shown
+    ]
+    return show.Chart(key, figure, " ".join(said), ", ".join(panel.title for panel in shown))
+
+
 def fitting() -> dict[str, Any]:
     """The width that a picture is laid out for, if it is a phone's; its builder's own otherwise."""
     return {"width": PHONE_WIDTH} if browser.is_narrow() else {}

@@ -20,8 +20,9 @@ from mha.conventions import Convention, no_key_row
 from mha.export import Scene, snippets
 from mha.mask_effects import MaskEffect, head_mean, mask_effect
 from mha.masks import Rule
-from mha.ui import address, browser, compute, lines, maps, show
+from mha.ui import address, browser, compute, lines, maps, show, take_away
 from mha.ui.compute import Pass
+from mha.ui.take_away import Taken
 
 TRUE_MEANS = "True, or a checked box, means “may look”."
 SEVERAL = "A cell that several rules block opens only when all of them are off."
@@ -101,36 +102,14 @@ def all_heads(run: Masked) -> None:
     """Three maps of every head: before, after, difference."""
     count = run.trace.weights.shape[1]
     columns_per_row = {"columns_per_row": 2 if browser.is_narrow() else MOST_SIDE_BY_SIDE} if count > 3 else {}
-    _three(run, list(range(count)), key="all", **columns_per_row)
+    heads = list(range(count))
+    maps.panels(run, _panels(run, heads), heads, key="all", **columns_per_row)
 
 
 def one_head(run: Masked) -> None:
     """The same three maps of one head, larger, with their numbers."""
-    _three(run, [maps.choose_head(run)], key="one", show_values=True)
-
-
-def _three(run: Masked, heads: list[int], *, key: str, **layout: Any) -> None:
-    """The maps of these heads as one picture."""
-    panels = _panels(run, heads)
-    names = [run.names[h] for h in heads]
-    figure = figures.stacked_maps(
-        panels,
-        run.tokens,
-        run.tokens,
-        names=names,
-        colours=[figures.HEAD_COLOURS[h] for h in heads],
-        theme=show.theme(),
-        **maps.fitting(),
-        **layout,
-    )
-    said = [
-        f"{panel.title}. "
-        + figures.describe_maps(
-            panel.values, run.tokens, run.tokens, names=names, allowed=panel.allowed, kind=panel.kind
-        )
-        for panel in panels
-    ]
-    show.chart(figure, key=key, alt=" ".join(said))
+    h = maps.choose_head(run)
+    maps.panels(run, _panels(run, [h]), [h], key="one", show_values=True)
 
 
 def _panels(run: Masked, heads: list[int]) -> list[figures.Panel]:
@@ -144,6 +123,15 @@ def _panels(run: Masked, heads: list[int]) -> list[figures.Panel]:
         figures.Panel(after, now[heads], allowed=allowed[heads], rules=rules),
         figures.Panel("Difference: after minus before", gained[heads], kind="difference", bound=bound),
     ]
+
+
+def taken(run: Masked) -> Taken:
+    """The whole batch; the report is of the text that is shown."""
+    tables = lambda: (  # noqa: E731 - made when the report is
+        take_away.heads_table(run.trace, f"Measures of every head, text {run.number} under the rules"),
+        take_away.output_table(run.effect, run.labels),
+    )
+    return Taken(run.scene, tables=tables, findings=lambda: take_away.section("What the rules did", [sentence(run)]))
 
 
 def why_blocked(run: Masked) -> None:

@@ -22,6 +22,7 @@ from mha.ui.restriction_controls import Chosen
 HEIGHT = 440  # px: below the controls all maps of eight heads still stand on the first screen
 MOST_SIDE_BY_SIDE = 8  # heads in one row
 PERCENT = "%.1f %%"
+DIFFERENCE = "The difference is restricted minus original; hatched cells are blocked."
 NUMBER = "%.4g"
 
 
@@ -99,13 +100,16 @@ def all_heads(run: Restricted) -> None:
     layout: dict[str, Any] = {"height": HEIGHT}
     if run.H > 3:
         layout["columns_per_row"] = 2 if browser.is_narrow() else MOST_SIDE_BY_SIDE
-    _three(run, list(range(run.H)), key="restriction_all", show_values=run.H <= 3, **layout)
+    heads = list(range(run.H))
+    maps.panels(run, panels(run, heads), heads, key="restriction_all", show_values=run.H <= 3, **layout)
+    show.line(DIFFERENCE, quiet=True)
 
 
 def one_head(run: Restricted) -> None:
     """The same three maps of one head, larger, with their numbers, and what each query of it lost."""
     h = maps.choose_head(run)
-    _three(run, [h], key="restriction_one", show_values=True)
+    maps.panels(run, panels(run, [h]), [h], key="restriction_one", show_values=True)
+    show.line(DIFFERENCE, quiet=True)
     made, before, after = run.made, run.made.baseline, run.made.restricted
     table = pd.DataFrame(
         {
@@ -126,31 +130,8 @@ def one_head(run: Restricted) -> None:
     st.dataframe(table, column_config=columns, placeholder="not defined", alt=f"What each query of head {h + 1} lost")
 
 
-def _three(run: Restricted, heads: list[int], *, key: str, **layout: Any) -> None:
-    panels = _panels(run, heads)
-    names = [run.names[h] for h in heads]
-    figure = figures.stacked_maps(
-        panels,
-        run.tokens,
-        run.tokens,
-        names=names,
-        colours=[figures.HEAD_COLOURS[h] for h in heads],
-        theme=show.theme(),
-        **maps.fitting(),
-        **layout,
-    )
-    said = [
-        f"{panel.title}. "
-        + figures.describe_maps(
-            panel.values, run.tokens, run.tokens, names=names, allowed=panel.allowed, kind=panel.kind
-        )
-        for panel in panels
-    ]
-    show.chart(figure, key=key, alt=" ".join(said))
-    show.line("The difference is restricted minus original; hatched cells are blocked.", quiet=True)
-
-
-def _panels(run: Restricted, heads: list[int]) -> list[figures.Panel]:
+def panels(run: Restricted, heads: list[int]) -> list[figures.Panel]:
+    """Original, restricted and difference of these heads."""
     was, now = run.made.baseline.weights[0], run.trace.weights[0]
     before, after = run.made.baseline.mask[0], run.trace.mask[0]
     bound = float(np.abs(now - was).max()) or 1.0  # the same for all heads

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -36,8 +39,41 @@ def notes(lines: Iterable[str]) -> None:
         st.html(f'<p class="hl-note">{escape(text)}</p>')
 
 
-def chart(figure: dict[str, Any], *, key: str, alt: str) -> None:
-    """A figure of ours, with its text alternative."""
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A figure as it was drawn, by its key; or a drawing made for a report alone, as SVG."""
+
+    key: str
+    figure: dict[str, Any]
+    alt: str
+    title: str = ""
+    svg: str = ""
+
+
+_CHARTS: ContextVar[list[Chart] | None] = ContextVar("charts", default=None)
+
+
+@contextmanager
+def charts_noted() -> Iterator[list[Chart]]:
+    """A list of what `chart` draws within, to be taken away."""
+    noted: list[Chart] = []
+    token = _CHARTS.set(noted)
+    try:
+        yield noted
+    finally:
+        _CHARTS.reset(token)
+
+
+def note_chart(figure: dict[str, Any], *, key: str, alt: str, title: str = "") -> None:
+    """Add a figure to those that can be taken away."""
+    noted = _CHARTS.get()
+    if noted is not None:
+        noted.append(Chart(key, figure, alt, title or key.replace("_", " ").capitalize()))
+
+
+def chart(figure: dict[str, Any], *, key: str, alt: str, title: str = "") -> None:
+    """A figure of ours, with its text alternative; its title stands above it in a report."""
+    note_chart(figure, key=key, alt=alt, title=title)
     # Our figures carry their own looks: Streamlit's theme would only be merged in, drawn over and paid for.
     ready = ReadyFigure(figure)
     st.plotly_chart(ready, key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch", theme=None)

@@ -483,10 +483,12 @@ def _terms(narrow: bool) -> dict[str, int]:
 def _draw(narrow: bool, key: str, *shown: Matrix) -> None:
     width = _NARROW_WIDTH if narrow else figures.MATRICES_WIDTH
     figure = figures.matrices(shown, width=width, stacked=narrow, theme=show.theme())
+    alt = figures.describe_matrices(shown)
+    show.note_chart(figure, key=f"matrices_{key}", alt=alt, title=", ".join(matrix.name for matrix in shown))
     st.plotly_chart(
         ReadyFigure(figure),
         key=f"matrices_{key}",
-        alt=figures.describe_matrices(shown),
+        alt=alt,
         config=figures.CHART_CONFIG,
         theme=None,
         width=width,

@@ -1,0 +1,93 @@
+"""What the Restriction page gives to take away: both passes as one scene, and the exercise as a report."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+from mha import findings, masks
+from mha.export import Scene
+from mha.masks import Rule
+from mha.restriction import head_summaries
+from mha.ui import many_seeds, maps, restriction_views, sentences, show, take_away
+from mha.ui.restriction_views import Restricted
+from mha.ui.take_away import Taken
+
+HEAD_COLUMNS = ("Head", "On forbidden keys before", "Entropy before, bits", "Entropy now, bits", "Rows without key")
+
+
+def taken(run: Restricted) -> Taken:
+    """Everything that the page shows, whichever view is open."""
+    scene = Scene((tuple(run.tokens),), run.model, run.base, restriction=_as_one_rule(run))
+    found = _findings(run, many_seeds.swept(run))
+    return Taken(
+        scene,
+        tables=lambda: _tables(run),
+        findings=lambda: found,
+        pictures=lambda: _pictures(run),
+        own_words=sentences.own_sentences(),
+    )
+
+
+def _as_one_rule(run: Restricted) -> Rule:
+    shape = run.mask.allowed.shape
+    name = " and ".join(rule.name for rule in run.restriction) or "no restriction"
+    return Rule(name, masks.combine(*run.restriction, shape=shape).allowed)
+
+
+def _pictures(run: Restricted) -> list[show.Chart]:
+    from mha import pictures  # noqa: PLC0415 - a page that is only looked at needs no renderer
+
+    heads = list(range(run.H))
+    layout: dict[str, Any] = {"columns_per_row": restriction_views.MOST_SIDE_BY_SIDE} if run.H > 3 else {}
+    shown = maps.panels_chart(run, restriction_views.panels(run, heads), heads, key="maps", theme="light", **layout)
+    bars = pictures.bars(
+        run.made.relative_change[0], run.labels, word="change of the output, relative to its length before"
+    )
+    told = ", ".join(
+        f"{label} {value:.3f}" for label, value in zip(run.labels, run.made.relative_change[0], strict=True)
+    )
+    return [shown, show.Chart("output", {}, f"A bar per position: {told}.", "Change of the output", bars)]
+
+
+def _tables(run: Restricted) -> tuple[Any, ...]:
+    from mha.export.report import Table  # noqa: PLC0415
+
+    heads = tuple(
+        (f"Head {h + 1}", head.forbidden_weight, head.entropy_before, head.entropy_after, head.empty_after)
+        for h, head in enumerate(head_summaries(run.made))
+    )
+    by_position = run.made.head_shares[0].T  # (T, H)
+    shares: tuple[tuple[Any, ...], ...] = tuple(
+        (label, *map(float, of_heads)) for label, of_heads in zip(run.labels, by_position, strict=True)
+    )
+    bound = f"The heads' changes summed differ from the output's change by {run.made.residual:.1e}; the bound for "
+    return (
+        take_away.output_table(run.made, run.labels),
+        Table("What each head lost", HEAD_COLUMNS, heads, "Means over the queries for which a measure is defined."),
+        Table(
+            "Share of each head in the change",
+            ("Position", *run.names),
+            shares,
+            f"{bound}rounding is {run.made.bound:.1e}.",
+        ),
+    )
+
+
+def _findings(run: Restricted, done: many_seeds.Sweep) -> tuple[Any, ...]:
+    measured = take_away.section("What was measured", [_plain(restriction_views.sentence(run))])
+    changed = take_away.section("What changed", [found.plain for found in findings.what_changed(run.made, run.tokens)])
+    suggests = take_away.section(
+        "What this suggests", [found.plain for found in findings.what_this_suggests(run.made, run.tokens)]
+    )
+    seeds: tuple[Any, ...] = ()
+    if done:
+        over = findings.over_seeds(many_seeds.changes_of(done), run.tokens)
+        seeds = take_away.section("With other seeds", [found.plain for found in over])
+    return (*measured, *changed, *suggests, *seeds)
+
+
+def _plain(markup: str) -> str:
+    """One of our own sentences without its tags."""
+    return unescape(re.sub("<[^>]*>", "", markup))

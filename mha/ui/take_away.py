@@ -1,0 +1,226 @@
+"""What a page gives to take away: picture, data, code and report, each made only when somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from math import prod
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import streamlit as st
+
+from mha import export
+from mha.attention import Trace
+from mha.between import Between
+from mha.config import Model
+from mha.export import Data, Scene
+from mha.measures import summarise
+from mha.ui import address, browser, explain, maps, show
+from mha.ui.compute import Pass
+
+MOST_CSV_ROWS = 300_000  # about 20 MB and three seconds; NPZ takes any number
+HEAD_COLUMNS = ("Head", "Entropy, bits", "Largest weight", "On first token", "Saturated rows", "Rows without key")
+OUTPUT_COLUMNS = ("Position", "Change", "Of its length before", "Cosine")
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """One page's part: the scene its numbers come from, and what its report holds beside the pictures.
+
+    pictures: the charts of the report; None takes those that are shown. What is callable is called when somebody asks
+    for the file, outside of the session: it must not look into the session's state.
+    """
+
+    scene: Scene
+    tables: Callable[[], tuple[Any, ...]] = tuple
+    findings: Callable[[], tuple[Any, ...]] = tuple
+    pictures: Callable[[], list[show.Chart]] | None = None
+    own_words: str = ""
+
+
+def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> None:
+    """The popover; call it when the page has been drawn. charts: what is shown."""
+    popover = st.popover(
+        "Take away",
+        icon=":material/download:",
+        key="take_away",
+        on_change="rerun",  # seven buttons are drawn only where they are seen
+        help="The picture, the numbers, code that gives the same numbers, or a report.",
+    )
+    if not popover.open:
+        return
+    name = title.lower()
+    with popover:
+        try:
+            taken = make()
+        except ValueError as problem:
+            show.line(f"There is nothing to take away: {problem}")
+            return
+        show.line("Each file is made from what you see now, when you click.", quiet=True)
+        _row("Picture", _pictures(name, taken, charts))
+        _row("Numbers", _numbers(name, taken.scene))
+        _row("Code", _code(taken.scene))
+        _row("Report", _reports(title, taken, charts))
+        show.line(
+            "Code and numbers need nothing of this app. The script draws the same vectors and matrices and prints the "
+            "same weights; dropout is not part of it.",
+            quiet=True,
+        )
+
+
+Offer = tuple[str, str, str, Callable[[], str | bytes]]  # label, file name, kind, and what makes it
+
+
+def _row(label: str, offers: list[Offer]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.html(f'<p class="hl-line" style="width:4.5rem"><b>{label}</b></p>', width="content")
+        for text, file, mime, made in offers:
+            st.download_button(
+                text, made, file_name=file, mime=mime, key=f"take_{label}_{text}", on_click="ignore", type="secondary"
+            )
+
+
+def _pictures(name: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
+    theme, narrow = show.theme(), browser.is_narrow()
+
+    def drawn() -> list[tuple[str, str]]:
+        found = drawings(charts, theme=theme, narrow=narrow)
+        return found or drawings(taken.pictures() if taken.pictures else [], theme=theme, narrow=narrow)
+
+    def as_svg() -> str | bytes:
+        found = drawn()
+        return found[0][1] if len(found) == 1 else _zip({f"{name}-{n}.svg": svg for n, (_, svg) in enumerate(found, 1)})
+
+    def as_png() -> bytes:
+        from mha.pictures import png  # noqa: PLC0415 - a page that is only looked at needs no renderer
+
+        found = [png(svg) for _, svg in drawn()]
+        return found[0] if len(found) == 1 else _zip({f"{name}-{n}.png": data for n, data in enumerate(found, 1)})
+
+    many = len(charts) > 1
+    ending, mime = (".zip", "application/zip") if many else ("", "")
+    return [
+        ("PNG", f"headlight-{name}{ending or '.png'}", mime or "image/png", as_png),
+        ("SVG", f"headlight-{name}{ending or '.svg'}", mime or "image/svg+xml", as_svg),
+    ]
+
+
+def drawings(charts: list[show.Chart], *, theme: str, narrow: bool = False) -> list[tuple[str, str]]:
+    """Key and SVG of each chart that can be drawn without Plotly."""
+    from mha import pictures  # noqa: PLC0415
+
+    width = maps.PHONE_WIDTH if narrow else pictures.WIDTH
+    found = []
+    for chart in charts:
+        if chart.svg:
+            found.append((chart.key, chart.svg))
+        elif pictures.can_draw(chart.figure):
+            found.append((chart.key, pictures.svg(chart.figure, theme=theme, alt=chart.alt, width=width)))
+    return found
+
+
+def _zip(files: dict[str, str | bytes]) -> bytes:
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(ZipInfo(name), data)
+    return packed.getvalue()
+
+
+def _numbers(name: str, scene: Scene) -> list[Offer]:
+    settings = dict(address.settings())
+    name = f"headlight-{name}"
+
+    def data() -> Data:
+        return export.data_of(scene, settings)
+
+    offers: list[Offer] = [
+        ("NPZ", f"{name}.npz", "application/zip", lambda: export.write_npz(data())),
+        ("JSON", f"{name}.json", "application/json", lambda: export.write_json(data())),
+    ]
+    if prod(scene.shape) <= MOST_CSV_ROWS:
+        offers.insert(0, ("CSV", f"{name}.csv", "text/csv", lambda: export.write_csv(data())))
+    return offers
+
+
+def _code(scene: Scene) -> list[Offer]:
+    return [
+        ("NumPy", "attention_numpy.py", "text/x-python", lambda: export.program(scene, "numpy")),
+        ("PyTorch", "attention_torch.py", "text/x-python", lambda: export.program(scene, "torch")),
+    ]
+
+
+def _reports(title: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
+    link, settings = address.share_link(), address.settings()
+
+    def made() -> Any:
+        from mha.export import report  # noqa: PLC0415
+
+        of_report = taken.pictures() if taken.pictures else charts
+        alts = {chart.key: chart for chart in of_report}
+        return report.Report(
+            title=f"{title} · Headlight",
+            settings=tuple(settings.items()),
+            link=link if len(link.encode()) <= address.MAX_LINK_BYTES else "",
+            notes=(explain.UNTRAINED,),
+            pictures=tuple(
+                report.Picture(alts[key].title, svg, alts[key].alt) for key, svg in drawings(of_report, theme="light")
+            ),
+            tables=taken.tables(),
+            findings=taken.findings(),
+            own_words=taken.own_words,
+        )
+
+    def as_html() -> str:
+        from mha.export import report  # noqa: PLC0415
+
+        return report.html(made())
+
+    def as_markdown() -> bytes:
+        from mha.export import report  # noqa: PLC0415
+
+        return report.markdown_zip(made())
+
+    name = title.lower()
+    return [
+        ("HTML", f"headlight-{name}-report.html", "text/html", as_html),
+        ("Markdown", f"headlight-{name}-report.zip", "application/zip", as_markdown),
+    ]
+
+
+def of_text(run: Pass, model: Model) -> Taken:
+    """What a page that shows one forward pass gives."""
+    looked_at = None if run.keys is run.tokens else (tuple(run.keys),)
+    scene = Scene((tuple(run.tokens),), model, run.mask.rules, looked_at=looked_at)
+    return Taken(scene, tables=lambda: (heads_table(run.trace, self_attention=looked_at is None),))
+
+
+def section(title: str, sentences: Sequence[str]) -> tuple[Any, ...]:
+    """Sentences under a heading, if there are any."""
+    from mha.export.report import Section  # noqa: PLC0415
+
+    return (Section(title, tuple(sentences)),) if sentences else ()
+
+
+def heads_table(trace: Trace, title: str = "Measures of every head", *, self_attention: bool = True) -> Any:
+    """A row per head: means over the queries for which a measure is defined."""
+    from mha.export.report import Table  # noqa: PLC0415
+
+    rows = tuple(
+        (f"Head {h + 1}", head.entropy, head.peak, head.on_first, head.saturated_rows, head.empty_rows)
+        for h, head in enumerate(summarise(trace, self_attention=self_attention))
+    )
+    return Table(title, HEAD_COLUMNS, rows)
+
+
+def output_table(between: Between, labels: list[str]) -> Any:
+    """How far the output of each position moved, and where to."""
+    from mha.export.report import Table  # noqa: PLC0415
+
+    columns = zip(between.change_length[0], between.relative_change[0], between.cosine[0], strict=True)
+    rows: tuple[tuple[Any, ...], ...] = tuple(
+        (label, *map(float, values)) for label, values in zip(labels, columns, strict=True)
+    )
+    return Table("Change of the output per position", OUTPUT_COLUMNS, rows)
