@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from mha import masks, pictures
-from mha.figures import Matrix, Outline, arrows, head_maps, matrices
+from mha.figures import Matrix, Outline, Panel, arrows, head_maps, matrices, stacked_maps
 from mha.figures.palette import HEAD_COLOURS, THEMES, colour_at
 from mha.pictures.apart import Run, apart, in_visual_order
 from mha.pictures.drawing import EDGE
@@ -86,6 +86,27 @@ def test_every_cell_has_the_colour_of_its_value(theme, kind):
             assert np.abs(pixels[i, j, :3] - rgb(colour_at(colours, share))).max() <= 2
     assert scale.shape == (128, 1, 4)
     assert np.abs(scale[0, 0, :3] - rgb(colour_at(colours, 127.5 / 128))).max() <= 2  # the largest value is at the top
+
+
+@pytest.mark.parametrize("T", [5, 23])  # a map of its own for each head, and all heads in one
+def test_each_panel_has_the_colours_of_its_own_scale(T):
+    weights, tokens = some_weights(5, T, T), [f"t{i}" for i in range(T)]
+    change = weights[:, ::-1] - weights
+    drawn = pictures.svg(
+        stacked_maps(
+            [Panel("Before", weights), Panel("Change", change, kind="difference", bound=1.0)],
+            tokens,
+            tokens,
+            names=[f"Head {h + 1}" for h in range(5)],
+            columns_per_row=5,
+        )
+    )
+    looks = THEMES["light"]
+    first = [colour_at(looks.weights, weights[0, 0, 0]), colour_at(looks.difference, (change[0, 0, 0] + 1) / 2)]
+    upper_left = [pixels[0, 0, :3] for (left, *_), pixels in images(drawn) if pixels.shape[0] >= T]
+    assert len(upper_left) >= 2
+    for wanted in first:
+        assert any(np.abs(corner.astype(int) - rgb(wanted)).max() <= 2 for corner in upper_left)
 
 
 def test_maps_stand_side_by_side_in_px_where_the_figure_has_them():

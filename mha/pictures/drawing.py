@@ -150,7 +150,7 @@ def _map(trace: dict[str, Any], frame: _Frame) -> str:
     top, bottom = _ends(trace.get("y0", 0), trace.get("dy", 1), values.shape[0], y)
     if bottom < top:
         values, top, bottom = values[::-1], bottom, top
-    colours = frame.layout["coloraxis"] if "coloraxis" in trace else trace
+    colours = frame.layout[trace["coloraxis"]] if "coloraxis" in trace else trace
     low, high = (colours[f"{'c' if 'coloraxis' in trace else 'z'}{end}"] for end in ("min", "max"))
     uri = cells_uri(values, [(share, colour) for share, colour in colours["colorscale"]], low, high)
     image = (

@@ -56,8 +56,8 @@ def open_settings(found: Mapping[str, str]) -> None:
     st.session_state[_TO_OPEN] = dict(given)
 
 
-def _take_opened(widget: Callable[..., Any], key: str, options: dict[str, Any]) -> None:
-    """Set the widget `key` to what an opened file says, if it can be that."""
+def take_opened(key: str, options: Mapping[str, Any], widget: Callable[..., Any] | None = None) -> None:
+    """Set the widget `key` to what an opened file says, if it can be that; call it before the widget is drawn."""
     said = st.session_state.setdefault(_TO_OPEN, {}).pop(key, None)
     if said is None:
         return
@@ -80,7 +80,7 @@ def bound(widget: Callable[..., Any], label: str, *, key: str, **options: Any) -
 
     Streamlit keeps such values too, but on the first change of page after a link was opened it shows the defaults.
     """
-    _take_opened(widget, key, options)
+    take_opened(key, options, widget)
     if key in st.session_state[_TO_SHOW_AGAIN]:
         st.session_state[key] = st.session_state[_TO_SHOW_AGAIN].pop(key)
     value = widget(label, key=key, bind="query-params", persist_state="session", **options)

@@ -18,6 +18,7 @@ def open_one(views: Mapping[str, Callable[[Run], None]], run: Run, *, key: str =
     key: keeps pages with other views apart.
     """
     opened = next(iter(views))
+    address.take_opened(key, {"options": list(views)})
     tabs = st.tabs(list(views), key=key, on_change="rerun", bind="query-params")
     for tab, (name, draw) in zip(tabs, views.items(), strict=True):
         if tab.open:
