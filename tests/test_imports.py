@@ -24,8 +24,9 @@ ONLY_IN = {
     "pandas": ("mha.ui",),
     "torch": ("mha.torch_engine", "mha.translator.train"),
     "regex": ("mha.tokens", "mha.figures.labels"),
+    "safetensors": ("mha.translator.weights",),
 }
-FREE_IN_CORE = {"numpy", "regex", "torch"}
+FREE_IN_CORE = {"numpy", "regex", "torch", "safetensors"}
 
 
 def layer(module: str) -> int:
@@ -107,9 +108,13 @@ def test_imports_of_all_files_go_one_way() -> None:
         ("mha.uix", "import streamlit", True),
         ("pages.heads", "import plotly", True),
         ("mha.masks", "import regex", True),
+        ("mha.weights", "from safetensors import safe_open", True),
+        ("mha.translator.model", "import torch", True),
+        ("mha.translator.model", "import streamlit", True),
         ("mha.attention", "import numpy as np\nfrom math import sqrt\nfrom mha import masks", False),
         ("mha.torch_engine", "def f():\n    import torch", False),
         ("mha.translator.train", "import torch", False),
+        ("mha.translator.weights", "from safetensors import safe_open", False),
         ("mha.tokens", "import regex", False),
         ("mha.figures", "import plotly\nfrom mha import Trace", False),
         ("mha.ui.controls", "import streamlit\nfrom mha.figures import maps", False),
@@ -125,6 +130,11 @@ def test_importing_the_library_brings_nothing_heavy() -> None:
     assert {"mha.attention", "numpy"} <= set(loaded)
     for heavy in ("torch", "plotly", "streamlit", "pandas"):
         assert heavy not in loaded
+
+
+def test_importing_the_translator_brings_no_torch() -> None:
+    code = "import sys, mha.translator.evaluate, mha.translator.findings; print('torch' in sys.modules)"
+    assert run_python(code) == "False"
 
 
 def test_looking_for_torch_does_not_import_it() -> None:

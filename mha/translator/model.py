@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mha import masks
-from mha.arrays import Array, Booleans, Integers
+from mha.arrays import Array, Integers
 from mha.attention import Trace, attend
 from mha.embedding import sinusoidal_positions
 from mha.translator.restrictions import FREE, Places, Restriction, Rules
@@ -85,16 +85,19 @@ class Translator:
         """
         ids, lens = self._sources(sources)
         memory, _ = self._encode(ids, lens, rules)
-        target = self.weights.target_words
-        end = target.index(END)
-        fed = np.full((len(ids), 1), target.index(START))
-        has_ended = np.zeros(len(ids), dtype=np.bool_)
-        while fed.shape[1] <= self.weights.longest_target + 1 and not has_ended.all():
-            scores, _, _ = self._decode(fed, memory, lens, rules, first_row=fed.shape[1] - 1)
+        start, end = (self.weights.target_words.index(mark) for mark in (START, END))
+        fed = np.full((len(ids), self.weights.longest_target + 2), end)
+        fed[:, 0] = start
+        going = np.arange(len(ids))  # the texts whose end mark has not come yet
+        for step in range(1, fed.shape[1]):
+            scores, _, _ = self._decode(fed[going, :step], memory[going], lens[going], rules, first_row=step - 1)
             chosen = scores[:, -1].argmax(axis=-1)
-            has_ended |= chosen == end
-            fed = np.concatenate([fed, chosen[:, None]], axis=1)
-        return tuple(self._translation(row) for row in fed[:, 1:])
+            fed[going, step] = chosen
+            going = going[chosen != end]
+            if not going.size:
+                break
+        has_ended = np.isin(np.arange(len(ids)), going, invert=True)
+        return tuple(self._translation(row, bool(ended)) for row, ended in zip(fed[:, 1:], has_ended, strict=True))
 
     def follow(
         self, sources: Iterable[Sequence[str]], produced: Iterable[Sequence[str]], rules: Rules = FREE
@@ -104,19 +107,17 @@ class Translator:
         With `Translation.produced` these are the maps and probabilities of that decoding; other words show what the
         model would have looked at. ValueError as in `translate`.
         """
-        sources, produced = [tuple(words) for words in sources], [tuple(words) for words in produced]
-        if len(sources) != len(produced):
-            raise ValueError(f"expected as many texts produced as sources, {len(sources)}, got {len(produced)}")
-        ids, lens = self._sources(sources)
-        fed = tuple((START, *words[:-1]) for words in produced)
-        _refuse_lengths(produced, "produced", self.weights.longest_target + 1)
+        texts, rows = tuple(map(tuple, sources)), tuple(map(tuple, produced))
+        if len(texts) != len(rows):
+            raise ValueError(f"expected as many texts produced as sources, {len(texts)}, got {len(rows)}")
+        ids, lens = self._sources(texts)
+        _refuse_lengths(rows, "produced", self.weights.longest_target + 1)
+        _ids(rows, self.weights.target_words, "produced")  # refuses an unknown word, the last one too
+        fed = tuple((START, *words[:-1]) for words in rows)
         memory, encoder = self._encode(ids, lens, rules)
         fed_ids = _ids(fed, self.weights.target_words, "produced")
         scores, decoder, cross = self._decode(fed_ids, memory, lens, rules, first_row=0)
-        _ids(produced, self.weights.target_words, "produced")
-        return Passes(
-            tuple((*words, END) for words in sources), fed, tuple(produced), encoder, decoder, cross, _softmax(scores)
-        )
+        return Passes(tuple((*words, END) for words in texts), fed, rows, encoder, decoder, cross, _softmax(scores))
 
     def _sources(self, sources: Iterable[Sequence[str]]) -> tuple[Integers, Integers]:
         """Each text's words and end mark as ids (B, S), padded, and how many they are (B,)."""
@@ -178,11 +179,9 @@ class Translator:
         )
         return x + np.maximum(self._norm(f"{name}.feed_forward_norm", x) @ W_1 + b_1, 0) @ W_2 + b_2
 
-    def _translation(self, ids: Integers) -> Translation:
+    def _translation(self, ids: Integers, ended: bool) -> Translation:
         words = tuple(self.weights.target_words[i] for i in ids)
-        if END in words:
-            return Translation(words[: words.index(END)], True)
-        return Translation(words[: self.weights.longest_target + 1], False)
+        return Translation(words[: words.index(END)] if ended else words, ended)
 
 
 def _mask(restrictions: tuple[Restriction, ...], places: Places, B: int, rule: masks.Rule) -> masks.Mask:

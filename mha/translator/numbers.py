@@ -9,19 +9,26 @@ A one is "eins" at the end and "ein" before "hundert", "tausend" and "und": ein 
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from mha.config import whole_number
 
 LARGEST = 999_999
-Words = tuple[str, ...]
+Words: TypeAlias = tuple[str, ...]
 
-ENGLISH_UNITS = tuple("one two three four five six seven eight nine".split())
-ENGLISH_TEENS = tuple("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split())
-ENGLISH_TENS = tuple("twenty thirty forty fifty sixty seventy eighty ninety".split())
+
+def _words(text: str) -> Words:
+    return tuple(text.split())
+
+
+ENGLISH_UNITS = _words("one two three four five six seven eight nine")
+ENGLISH_TEENS = _words("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+ENGLISH_TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
 ENGLISH = ("zero", *ENGLISH_UNITS, *ENGLISH_TEENS, *ENGLISH_TENS, "hundred", "thousand")
 
-GERMAN_UNITS = tuple("eins zwei drei vier fünf sechs sieben acht neun".split())
-GERMAN_TEENS = tuple("zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn".split())
-GERMAN_TENS = tuple("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split())
+GERMAN_UNITS = _words("eins zwei drei vier fünf sechs sieben acht neun")
+GERMAN_TEENS = _words("zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn")
+GERMAN_TENS = _words("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
 GERMAN = ("null", "ein", *GERMAN_UNITS, *GERMAN_TEENS, *GERMAN_TENS, "hundert", "tausend", "und")
 
 # The longest, such as 121,121: nine words in English, eleven in German.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -28,12 +27,9 @@ def _is_held_out(number: int) -> bool:
     return number != 0 and int.from_bytes(digest[:8], "big") % ONE_IN == 0
 
 
-@lru_cache(maxsize=1)
-def held_out_numbers() -> Integers:
-    """All numbers that are held out, in order; takes some seconds, once."""
-    numbers = np.fromiter(filter(_is_held_out, range(LARGEST + 1)), dtype=np.int64)
-    numbers.flags.writeable = False
-    return numbers
+def held_out_numbers(below: int = LARGEST + 1) -> Integers:
+    """All numbers below `below` that are held out, in order; all 200,027 take some seconds."""
+    return np.fromiter(filter(_is_held_out, range(whole_number(below, "below", 0, LARGEST + 1))), dtype=np.int64)
 
 
 def held_out_sample(size: int, seed: int) -> Integers:

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from mha.arrays import Array, finite_array, frozen
-from mha.config import MAX_HEADS, MAX_SEED, MAX_WIDTH, head_width, whole_number
+from mha.config import MAX_HEADS, MAX_SEED, MAX_WIDTH, head_width, one_of, whole_number
 from mha.weights import BIASES, MATRICES, Weights
 
 Axes: TypeAlias = tuple[str, ...]
@@ -27,6 +27,7 @@ Layout: TypeAlias = Mapping[str, Axes]
 PAD, START, END = "[pad]", "[start]", "[end]"
 ATTENTIONS = ("encoder", "decoder", "cross")  # the encoder's and the decoder's self-attention, and cross-attention
 _KEY = "headlight"  # one entry: safetensors keeps several in no fixed order, and files would differ by chance
+SHIPPED = ("shared", "one_head")  # heads that share the work; one head of cross-attention that everything hangs on
 _FOLDER = Path(__file__).parent / "trained"
 
 
@@ -108,8 +109,8 @@ class TrainedWeights:
 
 
 def shipped(name: str) -> Path:
-    """The file of weights that come with the project: "shared" or "one_head"."""
-    return _FOLDER / f"{name}.safetensors"
+    """The file of weights that come with the project, by their name in SHIPPED."""
+    return _FOLDER / f"{one_of(name, 'name', SHIPPED)}.safetensors"
 
 
 def load(path: Path) -> TrainedWeights:
@@ -163,8 +164,10 @@ def read_arrays(path: Path, layout: Layout) -> tuple[dict[str, Array], dict[str,
         about = json.loads(said)
     except json.JSONDecodeError as problem:
         raise ValueError(f"expected JSON about the weights in {path.name}, got a fault: {problem}") from None
+    if not isinstance(about, dict):
+        raise ValueError(f"expected an object about the weights in {path.name}, got {type(about).__name__}")
     checked_sizes(given, layout)
-    return {name: finite_array(given[name], name) for name in layout}, dict(about)
+    return {name: finite_array(given[name], name) for name in layout}, about
 
 
 def checked_sizes(arrays: Mapping[str, Any], layout: Layout) -> dict[str, int]:
