@@ -137,12 +137,12 @@ def test_drawn_weights_have_the_shapes_and_words_but_no_number_of_the_trained_on
 def test_a_damaged_file_is_refused(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path = tmp_path / "some.safetensors"
     path.write_bytes(damage(save_bytes(weights())))
-    with pytest.raises(ValueError, match="expected some.safetensors to be a whole safetensors file, got a fault"):
+    with pytest.raises(ValueError, match=r"expected some\.safetensors to be a whole safetensors file, got a fault"):
         load(path)
 
 
 def test_no_file_and_no_such_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected a file of weights, got no file none.safetensors"):
+    with pytest.raises(ValueError, match=r"expected a file of weights, got no file none\.safetensors"):
         load(tmp_path / "none.safetensors")
     with pytest.raises(ValueError, match="expected a file of weights, got no file"):
         load(tmp_path)
@@ -183,7 +183,7 @@ def test_other_arrays_and_other_numbers_are_refused(tmp_path: Path) -> None:
     bad[2, 3] = np.nan
     with pytest.raises(ValueError, match=r"cross.attention.W_k to be finite, got nan at \(2, 3\)"):
         load(written(path, {"cross.attention.W_k": bad}))
-    with pytest.raises(ValueError, match="output.b to be real numbers, got dtype bool"):
+    with pytest.raises(ValueError, match=r"output\.b to be real numbers, got dtype bool"):
         load(written(path, {"output.b": np.zeros(7, dtype=bool)}))
 
 
@@ -212,7 +212,7 @@ def test_a_file_that_says_nothing_or_wrong_things_of_itself_is_refused(
 def test_words_about_the_weights_that_are_no_json_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.safetensors"
     save_file(arrays(), path, {"headlight": "{"})
-    with pytest.raises(ValueError, match="expected JSON about the weights in some.safetensors, got a fault"):
+    with pytest.raises(ValueError, match=r"expected JSON about the weights in some\.safetensors, got a fault"):
         load(path)
 
 
