@@ -179,6 +179,26 @@ def test_step_by_step_and_in_one_pass_choose_the_same_words_under_any_restrictio
                 assert tuple(ours.weights.target_words[i] for i in best) == words, (attention, name)
 
 
+@pytest.mark.parametrize("name", SHIPPED)
+def test_one_pass_knows_what_step_by_step_decoding_gives(name: str) -> None:
+    ours, numbers = translator(name), held_out_sample(48, 11).tolist()
+    sources = [english_words(number) for number in numbers]
+    right = [(*german_words(number), END) for number in numbers]
+    some_wrong = 0
+    for attention in ATTENTIONS:
+        for restriction in RESTRICTIONS.values():
+            rules = Rules(**{attention: (restriction,)})
+            translations = ours.translate(sources, rules)
+            known = ours.would_produce(sources, right, rules)
+            assert known.tolist() == [one.produced == words for one, words in zip(translations, right, strict=True)]
+            # and it is no less true of what did come out
+            ended = [b for b, one in enumerate(translations) if one.ended]
+            chosen = [(sources[b], translations[b].produced) for b in ended]
+            assert ours.would_produce([s for s, _ in chosen], [p for _, p in chosen], rules).all()
+            some_wrong += not known.all()
+    assert some_wrong
+
+
 def test_a_text_alone_is_a_text_among_others() -> None:
     together = follow(Rules(encoder=(Halves(),), cross=(FirstWords(1),), decoder=(Window(2, 0),)))
     for b, words in enumerate(TEXTS):
@@ -307,6 +327,15 @@ def test_what_is_no_text_of_the_model_is_refused(sources: Any, message: str) -> 
 def test_what_cannot_have_been_produced_is_refused(produced: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         translator().follow([("one",)], produced)
+
+
+def test_only_a_whole_translation_can_be_asked_for() -> None:
+    with pytest.raises(ValueError, match=r"expected produced to end with \[end\], got \('ein',\) in text 1"):
+        translator().would_produce([("one",), ("one",)], [("eins", END), ("ein",)])
+    with pytest.raises(ValueError, match="as many texts produced as sources, 1, got 0"):
+        translator().would_produce([("one",)], [])
+    with pytest.raises(ValueError, match="got 'one' in text 0"):
+        translator().would_produce([("one",)], [("one", END)])
 
 
 @pytest.mark.parametrize(

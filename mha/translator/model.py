@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mha import masks
-from mha.arrays import Array, Integers
+from mha.arrays import Array, Booleans, Integers
 from mha.attention import Trace, attend
 from mha.embedding import sinusoidal_positions
 from mha.translator.restrictions import FREE, Places, Restriction, Rules
@@ -107,17 +107,39 @@ class Translator:
         With `Translation.produced` these are the maps and probabilities of that decoding; other words show what the
         model would have looked at. ValueError as in `translate`.
         """
-        texts, rows = tuple(map(tuple, sources)), tuple(map(tuple, produced))
-        if len(texts) != len(rows):
-            raise ValueError(f"expected as many texts produced as sources, {len(texts)}, got {len(rows)}")
-        ids, lens = self._sources(texts)
-        _refuse_lengths(rows, "produced", self.weights.longest_target + 1)
-        _ids(rows, self.weights.target_words, "produced")  # refuses an unknown word, the last one too
+        texts, rows = _pairs(sources, produced)
+        _, scores, encoder, decoder, cross = self._followed(texts, rows, rules)
         fed = tuple((START, *words[:-1]) for words in rows)
-        memory, encoder = self._encode(ids, lens, rules)
-        fed_ids = _ids(fed, self.weights.target_words, "produced")
-        scores, decoder, cross = self._decode(fed_ids, memory, lens, rules, first_row=0)
         return Passes(tuple((*words, END) for words in texts), fed, rows, encoder, decoder, cross, _softmax(scores))
+
+    def would_produce(
+        self, sources: Iterable[Sequence[str]], produced: Iterable[Sequence[str]], rules: Rules = FREE
+    ) -> Booleans:
+        """Whether `translate` gives exactly the words of `produced`, which end with the end mark, for each text (B,).
+
+        Known from one pass: greedy decoding takes these words if and only if, fed with those before it, each one is
+        the most probable. ValueError as in `translate`, and for words without the end mark.
+        """
+        texts, rows = _pairs(sources, produced)
+        for b, words in enumerate(rows):
+            if words[-1:] != (END,):
+                raise ValueError(f"expected produced to end with {END}, got {words!r} in text {b}")
+        ids, scores, *_ = self._followed(texts, rows, rules)
+        is_padding = np.arange(ids.shape[1]) >= np.array([[len(words)] for words in rows])
+        return ((scores.argmax(axis=-1) == ids) | is_padding).all(axis=-1)
+
+    def _followed(
+        self, texts: tuple[Words, ...], rows: tuple[Words, ...], rules: Rules
+    ) -> tuple[Integers, Array, Attention, Attention, Attention]:
+        """Ids of the words of `rows` (B, T), scores at each (B, T, V), and the three attentions."""
+        source_ids, lens = self._sources(texts)
+        _refuse_lengths(rows, "produced", self.weights.longest_target + 1)
+        ids = _ids(rows, self.weights.target_words, "produced")
+        start = np.full((len(rows), 1), self.weights.target_words.index(START))
+        memory, encoder = self._encode(source_ids, lens, rules)
+        fed = np.concatenate([start, ids[:, :-1]], axis=1)
+        scores, decoder, cross = self._decode(fed, memory, lens, rules, first_row=0)
+        return ids, scores, encoder, decoder, cross
 
     def _sources(self, sources: Iterable[Sequence[str]]) -> tuple[Integers, Integers]:
         """Each text's words and end mark as ids (B, S), padded, and how many they are (B,)."""
@@ -209,6 +231,15 @@ def _ids(texts: Sequence[Words], vocabulary: Words, name: str) -> Integers:
                 raise ValueError(f"expected {name} of words that the model knows, got {word!r} in text {b}")
             ids[b, i] = place[word]
     return ids
+
+
+def _pairs(
+    sources: Iterable[Sequence[str]], produced: Iterable[Sequence[str]]
+) -> tuple[tuple[Words, ...], tuple[Words, ...]]:
+    texts, rows = tuple(map(tuple, sources)), tuple(map(tuple, produced))
+    if len(texts) != len(rows):
+        raise ValueError(f"expected as many texts produced as sources, {len(texts)}, got {len(rows)}")
+    return texts, rows
 
 
 def _refuse_lengths(texts: Sequence[Words], name: str, most: int) -> None:
