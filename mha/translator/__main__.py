@@ -14,11 +14,12 @@ from mha.translator.split import held_out_numbers
 from mha.translator.weights import SHIPPED, load, shipped
 
 DIGITS = range(1, 7)
+LENGTHS = ("1 digit", *(f"{digits} digits" for digits in DIGITS[1:]))
 
 
 def tables(translator: Translator, numbers: Integers) -> Iterator[str]:
     """Lines of Markdown: on `numbers`, and for heads on the sample of 500."""
-    yield from _header("all held-out numbers", *(f"{digits} digits" for digits in DIGITS))
+    yield from _header("all held-out numbers", *LENGTHS)
     yield _row("intact", *_by_digits(accuracy(translator, numbers)))
     yield ""
     yield from _header("all held-out numbers", "without a crossing", "with a crossing")
@@ -29,7 +30,7 @@ def tables(translator: Translator, numbers: Integers) -> Iterator[str]:
     yield ""
     few = sample()
     shown, total = crossings_shown(translator, few)
-    yield from _header(f"{len(few)} held-out numbers", *(f"{digits} digits" for digits in DIGITS), "crossings shown")
+    yield from _header(f"{len(few)} held-out numbers", *LENGTHS, "crossings shown")
     yield _row("intact", *_by_digits(accuracy(translator, few)), "")
     for head, result in heads_off(translator, few):
         said = f"{shown[head.head]} of {total}" if head.attention == "cross" else ""
