@@ -9,7 +9,7 @@ export VENV PYTHON
 run: export STREAMLIT_SERVER_ADDRESS ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format types unit browser bench clean
+.PHONY: help run test lint format types unit browser retrain bench clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1@/p' $(MAKEFILE_LIST) | awk -F@ '{ printf "%-16s%s\n", $$1, $$2 }'
@@ -33,11 +33,14 @@ types: $(VENV)/ready-to-test ## mypy
 	$(python) -m mypy
 
 unit: $(VENV)/ready-to-test ## tests of the library, the pages and the set-up
-	$(python) -m pytest -m "not browser"
+	$(python) -m pytest -m "not browser and not retrain"
 
 browser: $(VENV)/ready-to-test ## tests in a real Chromium
 	@setup/browser.sh
 	$(python) -m pytest -m browser
+
+retrain: $(VENV)/ready-to-test ## train the translator again, some minutes: the same bits must come out
+	$(python) -m pytest -m retrain
 
 bench: $(VENV)/ready-to-test ## measure speed; needs a quiet machine
 	@setup/browser.sh

@@ -23,13 +23,14 @@ ONLY_IN = {
     "plotly": ("mha.figures.ready",),
     "pandas": ("mha.ui",),
     "torch": ("mha.torch_engine", "mha.translator.train"),
+    "safetensors": ("mha.translator.weights",),
     "regex": ("mha.tokens", "mha.figures.labels", "mha.pictures", "mha.export.report"),
     "resvg_py": ("mha.pictures.png",),
     "PIL": ("mha.pictures.png",),
     "jinja2": ("mha.export.report",),
     "segno": ("mha.export.qr",),
 }
-FREE_IN_CORE = {"numpy", "regex", "torch"}
+FREE_IN_CORE = {"numpy", "regex", "torch", "safetensors"}
 
 
 def layer(module: str) -> int:
@@ -111,11 +112,15 @@ def test_imports_of_all_files_go_one_way() -> None:
         ("mha.uix", "import streamlit", True),
         ("pages.heads", "import plotly", True),
         ("mha.masks", "import regex", True),
+        ("mha.weights", "from safetensors import safe_open", True),
+        ("mha.translator.model", "import torch", True),
+        ("mha.translator.model", "import streamlit", True),
         ("mha.pictures.drawing", "import plotly", True),
         ("mha.pictures.drawing", "import resvg_py", True),
         ("mha.attention", "import numpy as np\nfrom math import sqrt\nfrom mha import masks", False),
         ("mha.torch_engine", "def f():\n    import torch", False),
         ("mha.translator.train", "import torch", False),
+        ("mha.translator.weights", "from safetensors import safe_open", False),
         ("mha.tokens", "import regex", False),
         ("mha.figures.ready", "import plotly\nfrom mha import Trace", False),
         ("mha.ui.controls", "import streamlit\nfrom mha.figures import maps", False),
@@ -131,6 +136,11 @@ def test_importing_the_library_brings_nothing_heavy() -> None:
     assert {"mha.attention", "numpy"} <= set(loaded)
     for heavy in ("torch", "plotly", "streamlit", "pandas"):
         assert heavy not in loaded
+
+
+def test_importing_the_translator_brings_no_torch() -> None:
+    code = "import sys, mha.translator.evaluate, mha.translator.findings; print('torch' in sys.modules)"
+    assert run_python(code) == "False"
 
 
 def test_pictures_and_reports_are_made_without_plotly_and_streamlit() -> None:
