@@ -21,6 +21,7 @@ const repair = ({ target }) => {
 
 let typed = false;
 let leftAt = -Infinity;
+let held;
 const noteTyping = () => { typed = true; };
 const noteLeaving = () => {
   if (typed) leftAt = performance.now();
@@ -28,10 +29,12 @@ const noteLeaving = () => {
 };
 const textFirst = (click) => {
   const link = click.target.closest?.('[data-testid$="NavLink"]');
-  if (!link || !click.isTrusted || performance.now() - leftAt > 1000) return;
+  if (!link || !click.isTrusted) return;
+  clearTimeout(held);  // of two links clicked in a row, the later one is meant
+  if (performance.now() - leftAt > 1000) return;
   click.preventDefault();
   click.stopImmediatePropagation();
-  setTimeout(() => link.click(), 300);
+  held = setTimeout(() => link.click(), 300);
 };
 
 export default function ({ data, setStateValue }) {

@@ -83,23 +83,26 @@ def _row(label: str, offers: list[Offer]) -> None:
 
 
 def _pictures(name: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
+    from mha.pictures import can_draw  # noqa: PLC0415 - a page that is only looked at needs no renderer
+
     theme, narrow = show.theme(), browser.is_narrow()
 
     def drawn() -> list[tuple[str, str]]:
         found = drawings(charts, theme=theme, narrow=narrow)
-        return found or drawings(taken.pictures() if taken.pictures else [], theme=theme, narrow=narrow)
+        # a view of tables and sentences, or of bars, has the maps behind it
+        return found or drawings(taken.pictures() if taken.pictures else [], theme=theme, narrow=narrow)[:1]
 
     def as_svg() -> str | bytes:
         found = drawn()
         return found[0][1] if len(found) == 1 else _zip({f"{name}-{n}.svg": svg for n, (_, svg) in enumerate(found, 1)})
 
     def as_png() -> bytes:
-        from mha.pictures import png  # noqa: PLC0415 - a page that is only looked at needs no renderer
+        from mha.pictures import png  # noqa: PLC0415
 
         found = [png(svg) for _, svg in drawn()]
         return found[0] if len(found) == 1 else _zip({f"{name}-{n}.png": data for n, data in enumerate(found, 1)})
 
-    many = len(charts) > 1
+    many = len([chart for chart in charts if can_draw(chart.figure)]) > 1
     ending, mime = (".zip", "application/zip") if many else ("", "")
     return [
         ("PNG", f"headlight-{name}{ending or '.png'}", mime or "image/png", as_png),

@@ -12,6 +12,7 @@ OWN = "Head 2 <script>document.title='run'</script> has nothing to look at early
 
 
 def open_take_away(page: Page) -> None:
+    page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")  # a run that ends later closes it
     page.get_by_role("button", name="Take away").click()
     page.get_by_role("button", name="HTML", exact=True).wait_for()
 
@@ -45,6 +46,7 @@ def test_the_exercise_from_a_fresh_start_to_the_report(page, server, tmp_path):
     own.fill(OWN)
     own.press("Control+Enter")
     page.get_by_role("link", name="Heads").click()
+    page.get_by_role("tab", name="One token").wait_for()
     page.get_by_role("link", name="Restriction").click()
     page.get_by_role("tab", name="Findings").click()
     expect(page.get_by_role("textbox", name="Your own sentences")).to_have_value(OWN)  # not lost on the way
