@@ -33,11 +33,11 @@ types: $(VENV)/ready-to-test ## mypy
 	$(python) -m mypy
 
 unit: $(VENV)/ready-to-test ## tests of the library, the pages and the set-up
-	$(python) -m pytest -m "not browser and not retrain"
+	$(python) -m pytest -n auto -m "not browser and not retrain"
 
 browser: $(VENV)/ready-to-test ## tests in a real Chromium
 	@setup/browser.sh
-	$(python) -m pytest -m browser
+	$(python) -m pytest -n 2 -m browser
 
 retrain: $(VENV)/ready-to-test ## train the translator again, some minutes: the same bits must come out
 	$(python) -m pytest -m retrain

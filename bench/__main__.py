@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from urllib.parse import quote, urlencode
@@ -96,6 +97,52 @@ def rule_painted(browser: Browser, app: Server) -> None:
     page.close()
 
 
+# The cells that the restriction blocks have changed, and two frames later they are painted.
+RESTRICTED = """(before) => new Promise((done) => {
+  const stands = () => {
+    const plot = document.querySelector('.js-plotly-plot');
+    return plot && plot.layout && plot.querySelector('.heatmaplayer image') && (BLOCKED) !== before;
+  };
+  const look = () => stands()
+    ? requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - window.clickAt)))
+    : requestAnimationFrame(look);
+  look();
+})"""
+BLOCKED = """JSON.stringify(document.querySelector('.js-plotly-plot').data
+  .filter((trace) => trace.name.includes('Restricted') && !trace.coloraxis)
+  .map((trace) => trace.z.bdata || Array.from(trace.z, (row) => Array.from(row))))"""
+
+
+def restriction_painted(browser: Browser, app: Server) -> None:
+    """Another restriction chosen: original, restricted and difference of 8 heads x 32 tokens; and the report of it."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    text = " ".join(f"w{i}" for i in range(32))
+    page.goto(f"{app.url}/restriction?{urlencode({'heads': 8, 'text': text})}")
+    page.locator(".heatmaplayer image").first.wait_for()
+    page.evaluate(NOTE_CLICK)
+    times = []
+    for n in range(WARM_UPS + ROUNDS):
+        before = page.evaluate(BLOCKED)
+        page.get_by_role("combobox", name="Each head may look at").click()
+        page.get_by_role("option", name=("Odd and even", "First token", "Equal blocks")[n % 3], exact=True).click()
+        times.append(float(page.evaluate(RESTRICTED.replace("BLOCKED", BLOCKED), before)))
+    print(f"{'Restriction':24}{statistics.median(times[WARM_UPS:]):8.0f}")
+    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="HTML", exact=True).wait_for()
+    took, size = zip(*(report(page) for _ in range(WARM_UPS + ROUNDS)), strict=True)
+    print(f"{'Report, HTML':24}{statistics.median(took[WARM_UPS:]):8.0f}, {size[-1] / 1000:,.0f} kB")
+    page.close()
+
+
+def report(page: Page) -> tuple[float, int]:
+    """ms from the click to the saved file, and its bytes."""
+    start = time.perf_counter()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="HTML", exact=True).click()
+    size = download.value.path().stat().st_size
+    return 1000 * (time.perf_counter() - start), size
+
+
 def switched(page: Page, label: str, *, on: bool) -> float:
     page.get_by_text(label, exact=True).first.click()
     return float(page.evaluate(SWITCHED, on))
@@ -119,6 +166,7 @@ def painted(browser: Browser, app: Server, floor: Server) -> None:
         page.close()
     print(f"\nFrom a click on a rule to before, after and difference of 8 heads x 32 tokens, medians of {ROUNDS}, ms")
     rule_painted(browser, app)
+    restriction_painted(browser, app)
 
 
 def server_times(app: Server, floor: Server) -> None:
