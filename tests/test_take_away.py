@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mha import Weights, attend, embed, export, masks, restriction_rules
+from mha import Tokens, Weights, attend, embed, export, masks, restriction_rules
 from mha.config import Model
 from mha.export import report
-from mha.ui import restriction_report, restriction_views, take_away
+from mha.ui import many_seeds, restriction_report, restriction_views, sentences, take_away
 from mha.ui.compute import Pass
 from mha.ui.restriction_controls import Chosen
 from tests.test_pages import ROOT, assert_fine, opened
@@ -16,7 +16,7 @@ from tests.test_pages_masks import html
 
 PAGES = ("heads", "steps", "masks", "cross", "restriction")
 FILES = {"PNG", "SVG", "CSV", "NPZ", "JSON", "NumPy", "PyTorch", "HTML", "Markdown"}
-TOKENS, MODEL = ("one", "two", "<b>three</b>", "four", "five"), Model(seed=3, d_model=12, num_heads=3)
+TOKENS, MODEL = Tokens(("one", "two", "<b>three</b>", "four", "five")), Model(seed=3, d_model=12, num_heads=3)
 
 
 def buttons(app):
@@ -55,12 +55,13 @@ def exercise():
 
 
 def test_the_exercise_is_one_scene_with_both_passes(exercise, monkeypatch):
-    monkeypatch.setattr(restriction_report.many_seeds, "swept", lambda run: {})  # no session here
-    monkeypatch.setattr(restriction_report.sentences, "own_sentences", lambda: "<script>alert(1)</script> mine")
+    monkeypatch.setattr(many_seeds, "swept", lambda run: {})  # no session here
+    monkeypatch.setattr(sentences, "own_sentences", lambda: "<script>alert(1)</script> mine")
     taken = restriction_report.taken(exercise)
     compared = taken.scene.comparison()
     np.testing.assert_array_equal(compared.baseline.weights, exercise.made.baseline.weights)
     np.testing.assert_array_equal(compared.restricted.output, exercise.made.restricted.output)
+    assert taken.pictures is not None
     shown = take_away.drawings(taken.pictures(), theme="light")
     assert [key for key, _ in shown] == ["maps", "output"]
     made = report.html(
