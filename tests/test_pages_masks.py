@@ -350,3 +350,24 @@ def test_words_typed_do_not_become_markup():
     app.text_area(key="texts").set_value("<img src=x> **b**\nx").run()
     assert "<img src=x>" not in html(app)
     assert "&lt;img" in html(app)
+
+
+def test_steps_and_masks_share_a_session_and_what_they_choose():
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+    app.query_params["text"], app.query_params["texts"] = "one two three four five", "a b\nc"
+    for key, value in MODEL.items():
+        app.query_params[key] = value
+    app.run()
+    app.switch_page("pages/steps.py").run()
+    assert_fine(app)
+    app.selectbox(key="query").set_value(4).run()
+    assert_fine(app)
+    app.switch_page("pages/masks.py").run()
+    assert_fine(app)
+    app.session_state["mask_view"] = "Why blocked?"
+    app.run()
+    assert_fine(app)
+    assert app.selectbox(key="query").value == 1  # two positions here: the fifth is no longer offered
+    app.switch_page("pages/steps.py").run()
+    assert_fine(app)
+    assert app.text_input(key="text").value == "one two three four five"

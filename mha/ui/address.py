@@ -40,6 +40,12 @@ def read(page: str) -> None:
     st.session_state[_PAGE] = page
 
 
+def carry_over(key: str) -> None:
+    """Give a widget its value from the page before, if it has not had it yet; what limits a value does this first."""
+    if key in st.session_state[_TO_SHOW_AGAIN]:
+        st.session_state[key] = st.session_state[_TO_SHOW_AGAIN].pop(key)
+
+
 def settings() -> dict[str, str]:
     """Every setting of this page by its name in a link, the version of links first."""
     return {"v": VERSION, **st.session_state[_SHOWN]}
@@ -81,8 +87,7 @@ def bound(widget: Callable[..., Any], label: str, *, key: str, **options: Any) -
     Streamlit keeps such values too, but on the first change of page after a link was opened it shows the defaults.
     """
     take_opened(key, options, widget)
-    if key in st.session_state[_TO_SHOW_AGAIN]:
-        st.session_state[key] = st.session_state[_TO_SHOW_AGAIN].pop(key)
+    carry_over(key)
     value = widget(label, key=key, bind="query-params", persist_state="session", **options)
     st.session_state[_VALUES][key] = st.session_state[key]
     register(key, _as_text(st.session_state[key], options.get("format_func")))

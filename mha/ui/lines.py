@@ -45,6 +45,7 @@ def _take_example() -> None:
 
 def choose(found: Batch) -> int:
     """Which text is shown, counted from 0."""
+    address.carry_over("text_number")
     chosen = st.session_state.get("text_number")
     if isinstance(chosen, int):
         st.session_state["text_number"] = min(chosen, len(found.texts) - 1)  # texts may have got fewer

@@ -200,6 +200,7 @@ def choose_token(run: Pass, label: str, key: str, *, default: int = 0) -> int:
 
 def _choose(widget: Callable[..., int], label: str, count: int, *, key: str, **options: Any) -> int:
     """One of `count`; a choice that is no longer offered, as when tokens get fewer, becomes the last one that is."""
+    address.carry_over(key)
     chosen = st.session_state.get(key)
     if isinstance(chosen, int):
         # Set even when nothing changed: the label belongs to the position, and its text may be another now.

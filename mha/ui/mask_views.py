@@ -285,6 +285,7 @@ def _row(run: Masked) -> tuple[int, int]:
         show.line("Every row of this text has a key left. Here is a row of your choice, as if all of it were blocked.")
         with show.row():
             return maps.choose_head(run), maps.choose_token(run, "The token that looks", "query")
+    address.carry_over("row")
     chosen = st.session_state.get("row")
     if isinstance(chosen, int):
         st.session_state["row"] = min(chosen, len(rows) - 1)
