@@ -9,10 +9,15 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from rig.chromium import chromium
 from rig.server import serve
+
+PATIENCE = (
+    40_000  # ms; a page takes about two seconds on a quiet machine, and a fault is found as well by waiting longer
+)
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,7 +57,7 @@ def fresh_page(browser: Browser) -> Callable[..., AbstractContextManager[Page]]:
     @contextmanager
     def fresh(**options: Any) -> Iterator[Page]:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        context.set_default_timeout(20_000)  # ms; a page takes about two seconds on a quiet machine
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         errors: list[str] = []
         page.on("console", lambda said: errors.append(said.text) if is_fault(said) else None)

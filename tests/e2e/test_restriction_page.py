@@ -164,7 +164,7 @@ def test_many_seeds_show_progress_and_can_be_stopped(open_page):
     page = open_page(text=text, heads=16, width=256, restrict_view="Many seeds")
     page.get_by_role("button", name="Run 200 seeds").click()
     expect(page.get_by_text("of 200 seeds")).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stTabs").get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped after")).to_be_visible()
     page.locator(PLOT).nth(1).wait_for()
     expect(page.get_by_text("Over 200 seeds: the box")).to_have_count(0)
