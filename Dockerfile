@@ -5,6 +5,12 @@ WORKDIR /app
 # The CPU build: plain "torch" would add gigabytes of CUDA. A layer of its own, since it is large and seldom changes.
 RUN pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu
 
+# The fonts of the PNGs: the slim image has none.
+COPY packages.txt ./
+RUN apt-get update \
+    && xargs apt-get install --yes --no-install-recommends < packages.txt \
+    && rm -rf /var/lib/apt/lists/*
+
 COPY requirements.txt ./
 RUN pip install --no-cache-dir -r requirements.txt
 

@@ -7,6 +7,7 @@ PAGES = [
     st.Page("pages/steps.py", title="Steps"),
     st.Page("pages/masks.py", title="Masks"),
     st.Page("pages/cross.py", title="Cross-attention"),
+    st.Page("pages/restriction.py", title="Restriction"),
 ]
 
 st.navigation(PAGES, position="top").run()

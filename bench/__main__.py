@@ -64,6 +64,43 @@ def after_last_key(page: Page, text: str, word: str) -> float:
     return float(page.evaluate(PAINTED, word))
 
 
+NOTE_CLICK = "() => document.addEventListener('mousedown', () => { window.clickAt = performance.now() }, true)"
+# Whether some cell is blocked says which way the rule was switched, as there is no other rule that blocks any.
+SWITCHED = """(on) => new Promise((done) => {
+  const hatched = () => {
+    const plot = document.querySelector('.js-plotly-plot');
+    return plot && plot.layout && plot.querySelector('.heatmaplayer image')
+      && plot.data.some((trace) => trace.name.includes('After') && !trace.coloraxis);
+  };
+  const look = () => hatched() === on
+    ? requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - window.clickAt)))
+    : requestAnimationFrame(look);
+  look();
+})"""
+
+
+def rule_painted(browser: Browser, app: Server) -> None:
+    """A rule switched on, and off again: all three maps of every head, 8 heads x 32 tokens."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    text = " ".join(f"w{i}" for i in range(32))
+    page.goto(f"{app.url}/masks?{urlencode({'heads': 8, 'texts': text, 'left': 3, 'right': 3})}")
+    page.locator(".heatmaplayer image").first.wait_for()
+    page.evaluate(NOTE_CLICK)
+    for label in ("Causal", "Window", "Key ranges"):
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for _ in range(WARM_UPS + ROUNDS):
+            for on, measured in times.items():
+                measured.append(switched(page, label, on=on))
+        switched_on, switched_off = (statistics.median(measured[WARM_UPS:]) for measured in times.values())
+        print(f"{label:24}{switched_on:8.0f} on{switched_off:8.0f} off")
+    page.close()
+
+
+def switched(page: Page, label: str, *, on: bool) -> float:
+    page.get_by_text(label, exact=True).first.click()
+    return float(page.evaluate(SWITCHED, on))
+
+
 def median_of(
     measure: Callable[[Page, str, str], float], page: Page, tokens: int, new: Iterator[tuple[str, str]]
 ) -> float:
@@ -80,6 +117,8 @@ def painted(browser: Browser, app: Server, floor: Server) -> None:
         enter, key = (median_of(measure, page, tokens, new) for measure in (after_enter, after_last_key))
         print(f"{name:24}{enter:12.0f}{key:16.0f}")
         page.close()
+    print(f"\nFrom a click on a rule to before, after and difference of 8 heads x 32 tokens, medians of {ROUNDS}, ms")
+    rule_painted(browser, app)
 
 
 def server_times(app: Server, floor: Server) -> None:

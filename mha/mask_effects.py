@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from mha import masks, measures
 from mha.arrays import Array, Booleans, Integers, frozen, real_array
 from mha.attention import Trace, attend
-from mha.config import whole_number
+from mha.between import Between
 from mha.weights import Weights
 
 
@@ -45,7 +45,7 @@ class RuleEffect:
 
 
 @dataclass(frozen=True, eq=False)
-class MaskEffect:
+class MaskEffect(Between):
     """The same forward pass without any rule and with all of them, and what lies between."""
 
     before: Trace
@@ -53,44 +53,8 @@ class MaskEffect:
     mask: masks.Mask
     rules: tuple[RuleEffect, ...]
 
-    @property
-    def removed(self) -> Array:
-        """The weight that lay, before, on cells that any rule blocks, (B, H, Tq); all 1 with no key left."""
-        return np.where(self.mask.allowed, 0.0, self.before.weights).sum(axis=-1)
-
-    @property
-    def gained(self) -> Array:
-        """after - before weight of each allowed cell, (B, H, Tq, Tk); 0 where blocked.
-
-        A row's sum is its `removed`, or 0 with no key left.
-        """
-        return np.where(self.mask.allowed, self.after.weights - self.before.weights, 0.0)
-
-    @property
-    def gained_by_key(self) -> Array:
-        """`gained` summed over the queries, (B, H, Tk): where the weight went; 1 is all the weight of one query."""
-        return self.gained.sum(axis=2)
-
-    @property
-    def entropy_change(self) -> Array:
-        """after - before entropy of each row in bits, (B, H, Tq); NaN with no key left."""
-        before = measures.entropy(self.before.weights, self.before.mask)
-        return measures.entropy(self.after.weights, self.after.mask) - before
-
-    @property
-    def change_length(self) -> Array:
-        """|after - before| of the output at each position, (B, Tq)."""
-        return np.linalg.norm(self.after.output - self.before.output, axis=-1)
-
-    @property
-    def relative_change(self) -> Array:
-        """change_length relative to the output's length before, (B, Tq); NaN where that is 0."""
-        return measures.relative_change(self.before.output, self.after.output)
-
-    def no_key_left(self, b: int) -> tuple[tuple[int, int], ...]:
-        """(head, query) of every row of text b with no key left; all count from 0."""
-        whole_number(b, "b", 0, len(self.after.empty_rows) - 1)
-        return tuple((int(h), int(i)) for h, i in np.argwhere(self.after.empty_rows[b]))
+    def _passes(self) -> tuple[Trace, Trace]:
+        return self.before, self.after
 
 
 def mask_effect(

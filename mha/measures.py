@@ -94,6 +94,18 @@ def score_lead(scores: Array, allowed: Booleans) -> Array:
     return np.where(allowed.sum(axis=-1) > 1, first - np.where(np.isfinite(second), second, 0.0), np.nan)
 
 
+def shares_of_sum(parts: Array) -> Array:
+    """Each part's share of the sum of vectors, (B, H, Tq) from parts (B, H, Tq, D): how far it goes the sum's way.
+
+    part_h . sum / |sum|^2, so that the shares add up to 1; a part that goes against the sum has a share below 0.
+    Not defined where the sum is the zero vector.
+    """
+    total = parts.sum(axis=1, keepdims=True)
+    squared = (total * total).sum(axis=-1)  # (B, 1, Tq)
+    along = (parts * total).sum(axis=-1)
+    return np.divide(along, squared, where=squared > 0, out=np.full_like(along, np.nan))
+
+
 def head_share(contributions: Array) -> Array:
     """Each head's share of the lengths of the heads' contributions, (B, H, Tq) from (B, H, Tq, D).
 
@@ -102,6 +114,18 @@ def head_share(contributions: Array) -> Array:
     lengths = np.linalg.norm(contributions, axis=-1)
     total = lengths.sum(axis=1, keepdims=True)
     return np.divide(lengths, total, where=total > 0, out=np.full_like(lengths, np.nan))
+
+
+def overlap(weights: Array, allowed: Booleans) -> Array:
+    """What two heads' attention has in common, sum_j min(w_gij, w_hij), mean over queries: (..., H, H), 0 to 1.
+
+    weights: (..., H, Tq, Tk). 1 is the same map twice, 0 no key in common; queries for which one of the two has no
+    key left do not count, and without any that does it is not defined.
+    """
+    has_key = ~empty_rows(allowed)  # (..., H, Tq)
+    common = np.stack([np.minimum(weights[..., [h], :, :], weights).sum(axis=-1) for h in range(weights.shape[-3])], -3)
+    both = has_key[..., :, None, :] & has_key[..., None, :, :]  # (..., H, H, Tq)
+    return mean_defined(np.where(both, common, np.nan))[0]
 
 
 def relative_change(before: Array, after: Array) -> Array:

@@ -38,6 +38,16 @@ def written(value: float, digits: int = DIGITS) -> str:
     return f"{value:.{_decimals(rounded, digits)}f}"
 
 
+def percent(share: float) -> str:
+    """A share in whole percent, but "0%" and "100%" only for what is exactly so: "less than 1%", "more than 99%"."""
+    share = float(share)
+    if 0 < share < 0.005:
+        return "less than 1%"
+    if 0.995 <= share < 1:
+        return "more than 99%"
+    return f"{share:.0%}"
+
+
 def written_sum(
     terms: Iterable[float], total: float, *, before: int = 3, after: int = 2, digits: int = DIGITS
 ) -> WrittenSum:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from mha.ui import compute, controls, cross_views, maps, views
+from mha.ui import compute, controls, cross_views, maps, proof, views
 
 
 def cross(settings: controls.Settings) -> None:
@@ -15,15 +15,16 @@ def cross(settings: controls.Settings) -> None:
     views.open_one(
         {
             "All heads": partial(cross_views.all_heads, with_mean=settings.with_mean),
-            "One head": cross_views.one_head,
+            "One head": maps.one_head,
             "Arrows": cross_views.arrows,
             "Measures": cross_views.measured,
+            "Proof": proof.against_pytorch,
         },
         run,
         key="cross_view",
     )
     cross_views.what_to_look_for(run)
-    maps.numbers(run, run.keys)
+    maps.numbers(run)
 
 
 controls.page("Cross-attention", cross)

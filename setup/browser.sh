@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that there is a Chromium for the browser tests, and fonts so that their screenshots can be read.
+# Sees to it that there is a Chromium for the browser tests, and the fonts that PNGs and screenshots are drawn with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ with sync_playwright() as playwright:
 
 missing=()
 if command -v apt-get >/dev/null; then
-    for package in $(grep -v '^#' setup/packages-test.txt); do
+    for package in $(grep -hv '^#' packages.txt setup/packages-test.txt); do
         if [ "$package" = chromium ] && has_browser; then continue; fi
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' || missing+=("$package")
     done
@@ -33,5 +33,5 @@ if ! has_browser; then
     exit 1
 fi
 if [ ${#missing[@]} -gt 0 ]; then
-    echo "Screenshots may show empty boxes for some scripts: sudo apt-get install ${missing[*]}"
+    echo "PNGs and screenshots show empty boxes for some scripts, and a test will say so: sudo apt-get install ${missing[*]}"
 fi

@@ -13,8 +13,18 @@ import pytest
 
 from mha import Weights, attend, embed, masks
 from mha.config import MAX_HEADS, MAX_TOKENS
-from mha.figures import HEAD_COLOURS, NUMBERS_RULE, describe_maps, full_label, head_maps, numbers_fit
+from mha.figures import (
+    HEAD_COLOURS,
+    NUMBERS_RULE,
+    Panel,
+    describe_maps,
+    full_label,
+    head_maps,
+    numbers_fit,
+    stacked_maps,
+)
 from mha.figures.palette import THEMES
+from mha.figures.scale import packed
 
 M, TQ, TK = 3, 5, 7  # all different, so that a swapped axis cannot pass by luck
 ROWS = ["the", "cat", "the", "mat", "<s>"]
@@ -37,12 +47,33 @@ def cells(trace):
     return np.frombuffer(base64.b64decode(z["bdata"]), dtype="<f4").reshape([int(n) for n in z["shape"].split(",")])
 
 
+def boxes(shown):
+    """Left, upper, right and lower edge of every map, from the frames around them."""
+    frames = next(shape["path"] for shape in shown["layout"]["shapes"] if "Z" in shape["path"])
+    return [tuple(map(float, found)) for found in re.findall(r"M(\S+) (\S+?)H(\S+?)V(\S+?)H", frames)]
+
+
+def cut(shown, traces):
+    """One trace per map, also where several maps stand in one: cut out along the frames, in their order."""
+    pieces = []
+    for left, upper, right, lower in boxes(shown):
+        for trace in traces:
+            z = cells(trace)
+            column, row = round(left + 0.5 - trace["x0"], 6), round(upper + 0.5 - trace["y0"], 6)
+            if 0 <= column < z.shape[1] and 0 <= row < z.shape[0]:
+                assert column == int(column)
+                assert row == int(row)
+                part = z[int(row) :, int(column) :][: round(lower - upper), : round(right - left)]
+                pieces.append({**trace, "z": packed(part), "x0": left + 0.5, "y0": upper + 0.5})
+    return pieces
+
+
 def maps_of(shown):
-    return [trace for trace in shown["data"] if trace.get("coloraxis") and trace["name"] != "scale"]
+    return cut(shown, [trace for trace in shown["data"] if trace.get("coloraxis") and trace["name"] != "scale"])
 
 
 def blocked_of(shown):
-    return [trace for trace in shown["data"] if trace["type"] == "heatmap" and "coloraxis" not in trace]
+    return cut(shown, [trace for trace in shown["data"] if trace["type"] == "heatmap" and "coloraxis" not in trace])
 
 
 def words_of(shown):
@@ -362,6 +393,66 @@ def test_plotly_takes_the_figure_and_json_does(options):
     shown = figure(allowed=masks.causal(TQ, TK).allowed[0], **options)
     go.Figure(shown)  # refuses any property that does not exist
     json.dumps(shown, allow_nan=False)
+
+
+SMALL = [f"t{i}" for i in range(23)]  # on 820 px, cells of less than 30 px: the maps of a panel stand in one array
+
+
+@pytest.mark.parametrize(("tokens", "heads", "traces"), [(ROWS, 2, 6), (SMALL, 5, 3)])
+def test_panels_hold_their_own_values_and_each_scale_stands_once(tokens, heads, traces):
+    T = len(tokens)
+    before, allowed = some_weights(heads, T, T), masks.causal(T, T).allowed[0]
+    after = before * allowed / (before * allowed).sum(axis=-1, keepdims=True)
+    shown = stacked_maps(
+        [
+            Panel("Before", before),
+            Panel("After", after, allowed=allowed, rules=[("causal", allowed)]),
+            Panel("Change", after - before, kind="difference", bound=0.5),
+        ],
+        tokens,
+        tokens,
+        names=[f"Head {h + 1}" for h in range(heads)],
+        columns_per_row=heads,
+    )
+    hidden = np.where(allowed, after, np.nan)
+    drawn = [cells(trace) for trace in maps_of(shown)]
+    np.testing.assert_array_equal(drawn, np.concatenate([before, hidden, after - before]).astype(np.float32))
+    assert [trace["coloraxis"] for trace in maps_of(shown)] == ["coloraxis"] * 2 * heads + ["coloraxis2"] * heads
+    assert (shown["layout"]["coloraxis2"]["cmin"], shown["layout"]["coloraxis2"]["cmax"]) == (-0.5, 0.5)
+    scales = [trace["coloraxis"] for trace in shown["data"] if trace["name"] == "scale"]
+    assert scales == ["coloraxis", "coloraxis2"]
+    assert [word for word in texts_in(shown) if word in ("Before", "After", "Change")] == ["Before", "After", "Change"]
+    values = [trace for trace in shown["data"] if trace.get("coloraxis") and trace["name"] != "scale"]
+    assert len(values) == traces
+    go.Figure(shown)
+
+
+def test_the_hover_of_a_map_among_many_in_one_array_names_its_head_and_its_rule():
+    T = len(SMALL)
+    own = np.array([np.arange(T) < 7, np.arange(T) >= 7, np.ones(T)], dtype=bool)[:, None]
+    causal = masks.causal(T, T).allowed[0, 0]
+    allowed = own & causal
+    shown = figure(some_weights(M, T, T), SMALL, SMALL, allowed=allowed, rules=[("own", own), ("causal", causal)])
+    [_, *blocked] = [trace for trace in shown["data"] if trace["type"] == "heatmap" and trace["name"] != "scale"]
+    said = np.full((M, T, T), "", dtype=object)
+    for trace in blocked:
+        z, head = cells(trace), np.array(trace["customdata"])
+        assert trace["hovertemplate"].startswith("<b>Head %{customdata}</b>")
+        for m, (left, upper, *_) in enumerate(boxes(shown)):
+            j, i = round(left + 0.5 - trace["x0"]), round(upper + 0.5 - trace["y0"])
+            assert (head[i : i + T, j : j + T] == m + 1).all()
+            here = ~np.isnan(z[i : i + T, j : j + T])
+            assert (said[m][here] == "").all()  # no cell has two
+            said[m][here] = trace["hovertemplate"].removesuffix("<extra></extra>").split("<br>")[-1]
+    for m, i, j in np.ndindex(M, T, T):
+        names = [name for name, rule in (("own", own[m, 0]), ("causal", causal[i])) if not rule[j]]
+        empty = "no key left: " if not allowed[m, i].any() else ""
+        assert said[m, i, j] == (f"{empty}blocked by {' and '.join(names)}" if names else "")
+
+
+def test_no_panel_is_refused():
+    with pytest.raises(ValueError, match="at least one panel, got none"):
+        stacked_maps([], ROWS, COLUMNS, names=NAMES)
 
 
 def test_nothing_painted_hides_the_page():

@@ -20,11 +20,15 @@ CORE, DRAWN, UI, APP = range(4)  # a layer may import its own and those before i
 ONLY_IN = {
     "streamlit": ("app", "pages", "mha.ui"),
     # the interface imports them once at the start, so that no session has to wait for them
-    "plotly": ("mha.figures",),
+    "plotly": ("mha.figures.ready",),
     "pandas": ("mha.ui",),
     "torch": ("mha.torch_engine", "mha.translator.train"),
-    "regex": ("mha.tokens", "mha.figures.labels"),
     "safetensors": ("mha.translator.weights",),
+    "regex": ("mha.tokens", "mha.figures.labels", "mha.pictures", "mha.export.report"),
+    "resvg_py": ("mha.pictures.png",),
+    "PIL": ("mha.pictures.png",),
+    "jinja2": ("mha.export.report",),
+    "segno": ("mha.export.qr",),
 }
 FREE_IN_CORE = {"numpy", "regex", "torch", "safetensors"}
 
@@ -111,12 +115,14 @@ def test_imports_of_all_files_go_one_way() -> None:
         ("mha.weights", "from safetensors import safe_open", True),
         ("mha.translator.model", "import torch", True),
         ("mha.translator.model", "import streamlit", True),
+        ("mha.pictures.drawing", "import plotly", True),
+        ("mha.pictures.drawing", "import resvg_py", True),
         ("mha.attention", "import numpy as np\nfrom math import sqrt\nfrom mha import masks", False),
         ("mha.torch_engine", "def f():\n    import torch", False),
         ("mha.translator.train", "import torch", False),
         ("mha.translator.weights", "from safetensors import safe_open", False),
         ("mha.tokens", "import regex", False),
-        ("mha.figures", "import plotly\nfrom mha import Trace", False),
+        ("mha.figures.ready", "import plotly\nfrom mha import Trace", False),
         ("mha.ui.controls", "import streamlit\nfrom mha.figures import maps", False),
         ("pages.heads", "import streamlit\nfrom mha.ui import compute\nfrom mha import masks", False),
     ],
@@ -135,6 +141,15 @@ def test_importing_the_library_brings_nothing_heavy() -> None:
 def test_importing_the_translator_brings_no_torch() -> None:
     code = "import sys, mha.translator.evaluate, mha.translator.findings; print('torch' in sys.modules)"
     assert run_python(code) == "False"
+
+
+def test_pictures_and_reports_are_made_without_plotly_and_streamlit() -> None:
+    loaded = json.loads(
+        run_python("import json, sys, mha.pictures, mha.export.report; print(json.dumps(sorted(sys.modules)))")
+    )
+    assert {"mha.pictures.drawing", "resvg_py", "jinja2"} <= set(loaded)
+    for heavy in ("torch", "plotly", "streamlit", "pandas"):
+        assert heavy not in loaded
 
 
 def test_looking_for_torch_does_not_import_it() -> None:

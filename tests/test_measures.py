@@ -17,11 +17,13 @@ from mha.measures import (
     entropy_share,
     head_share,
     mean_defined,
+    overlap,
     peak,
     ranked_keys,
     relative_change,
     saturated,
     score_lead,
+    shares_of_sum,
     strongest_key,
     summarise,
     weight_on_first,
@@ -299,3 +301,32 @@ def test_every_row_of_a_sharp_head_is_saturated() -> None:
     x = inputs()[0]
     trace = attend(x * 1e3, x * 1e3, x, drawn(bias=False))  # a million times the scores
     assert [summary.saturated_rows for summary in summarise(trace)] == [TQ] * H
+
+
+def test_overlap_by_hand() -> None:
+    # two queries of two heads over three keys: min of (1/2, 1/2, 0) and (1/4, 1/4, 1/2) is 1/2; of (1,0,0), (0,1,0) 0
+    maps = np.array([[[0.5, 0.5, 0], [1, 0, 0]], [[0.25, 0.25, 0.5], [0, 1, 0]]])
+    everything = np.ones(maps.shape, dtype=bool)
+    assert_close(overlap(maps, everything), np.array([[1, 0.25], [0.25, 1]]), 0)
+    # without a key in the second head's second query only the first counts
+    allowed = everything.copy()
+    allowed[1, 1] = False
+    assert_close(overlap(np.where(allowed, maps, 0.0), allowed), np.array([[1, 0.5], [0.5, 1]]), 0)
+
+
+def test_overlap_is_not_defined_without_a_query_that_has_keys_in_both() -> None:
+    trace = attend(*inputs(), drawn(), mask=masks.heads(np.eye(H, TK, dtype=bool) & [[True], [False], [True]], TK))
+    found = overlap(trace.weights, trace.mask)
+    assert found.shape == (B, H, H)
+    assert np.isnan(found[:, 1]).all()
+    assert np.isnan(found[:, :, 1]).all()
+    assert (found[:, [0, 2], [0, 2]] == 1).all()  # one key each, and all of it
+    assert (found[:, 0, 2] == 0).all()
+
+
+def test_shares_of_a_sum_by_hand() -> None:
+    # (2, 1) + (1, -1) = (3, 0): 2/3 and 1/3 of it, whatever goes across; (4, 0) + (-1, 0) = (3, 0): 4/3 and -1/3
+    parts = np.array([[[[2.0, 1], [4, 0], [1, 1]], [[1.0, -1], [-1, 0], [-1, -1]]]])  # (1, 2, 3, 2)
+    shares = shares_of_sum(parts)
+    assert_close(shares[..., :2], np.array([[[2, 4], [1, -1]]]) / 3, 1e-15)
+    assert np.isnan(shares[..., 2]).all()  # (1, 1) and (-1, -1) leave no sum to have a share of

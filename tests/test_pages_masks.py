@@ -23,7 +23,7 @@ from mha.weights import Weights
 from tests.test_pages import HARD_TEXTS, ROOT, assert_fine, opened
 
 PAGE = ROOT / "pages" / "masks.py"
-VIEWS = ("All heads", "One head", "Why blocked?", "In numbers", "No key left", "Other libraries")
+VIEWS = ("All heads", "One head", "Why blocked?", "In numbers", "No key left", "Other libraries", "Proof")
 TEXTS = "a b c d e\nf g"
 MODEL = {"heads": "2", "width": "8"}
 T, H = 5, 2
@@ -43,14 +43,20 @@ def in_address(app: AppTest, key: str) -> str:
     return value[0] if isinstance(value, list) else value
 
 
-def figure(app: AppTest, place: int) -> dict:
-    return json.loads(app.get("plotly_chart")[place].proto.spec)
+PANELS = ("Before", "After", "Difference")
+
+
+def figure(app: AppTest) -> dict:
+    [chart] = app.get("plotly_chart")
+    return json.loads(chart.proto.spec)
 
 
 def drawn(app: AppTest, place: int) -> np.ndarray:
-    """The maps of a picture, (H, T, T) float32: NaN where a cell is blocked."""
+    """The maps of a panel, (H, T, T) float32: NaN where a cell is blocked."""
     maps = []
-    for trace in figure(app, place)["data"][:H]:
+    of_panel = [t for t in figure(app)["data"] if f"· {PANELS[place]}" in t["name"] and "coloraxis" in t]
+    assert len(of_panel) == H
+    for trace in of_panel:
         z = trace["z"]
         shape = [int(length) for length in z["shape"].split(",")]
         maps.append(np.frombuffer(base64.b64decode(z["bdata"]), dtype="<f4").reshape(shape))
@@ -123,7 +129,7 @@ def test_everything_blocked_is_no_error_and_marks_all_rows(view):
     assert "no row has a key left" in html(app)
     if view == "All heads":
         assert np.isnan(drawn(app, 1)).all()
-        words = figure(app, 1)["data"][-1]["text"]
+        words = figure(app)["data"][-1]["text"]
         assert words.count("no key left") == H * T
     if view == "In numbers":
         assert f"No key left in {H * T} rows: all heads: all queries." in html(app)
@@ -131,7 +137,7 @@ def test_everything_blocked_is_no_error_and_marks_all_rows(view):
 
 def test_a_row_with_a_key_is_not_marked():
     app = masks_page(padding="false")
-    assert "no key left" not in json.dumps(figure(app, 1))
+    assert "no key left" not in json.dumps(figure(app))
 
 
 def test_an_empty_line_is_said_and_the_others_are_shown():
@@ -149,7 +155,7 @@ def test_only_empty_lines_offer_an_example():
     assert_fine(app)
     assert not app.get("plotly_chart")
     app.button(key="example_lines").click().run()
-    assert len(app.get("plotly_chart")) == 3
+    assert len(app.get("plotly_chart")) == 1
 
 
 def test_lengths_follow_the_texts_until_they_are_changed():
@@ -336,7 +342,7 @@ def test_snippets_are_made_from_the_rules_that_are_on():
 
 def test_a_small_mask_is_a_picture_of_every_map():
     wide, high = (int.from_bytes(small_mask(np.ones((3, 2, 2), dtype=bool))[at : at + 4], "big") for at in (16, 20))
-    assert (wide, high) == (168, 168)  # three maps of 80 px in two rows of two, 8 px between them
+    assert (wide, high) == (128, 128)  # three maps of 60 px in two rows of two, 8 px between them
 
 
 def test_words_typed_do_not_become_markup():

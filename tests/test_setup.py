@@ -56,8 +56,12 @@ def test_each_requirement_has_a_comment_saying_what_it_is_for(name: str) -> None
             assert before.startswith("# "), f"{name}: {line}"
 
 
-def test_streamlit_cloud_is_not_asked_for_debian_packages() -> None:
-    assert not (ROOT / "packages.txt").exists()
+def test_streamlit_cloud_and_docker_get_the_fonts_and_nothing_else() -> None:
+    names = (ROOT / "packages.txt").read_text(encoding="utf-8").split()
+    # Streamlit Community Cloud gives every word of the file to apt-get: a comment would be taken for packages
+    assert all(re.fullmatch(r"fonts-[a-z-]+", name) for name in names)
+    assert len(names) == len(set(names)) >= 3  # many scripts, CJK, emoji
+    assert any("packages.txt" in rest and "apt-get install" in rest for step, rest in docker_steps() if step == "RUN")
 
 
 def test_no_path_of_a_machine_and_no_registry_host() -> None:
@@ -302,7 +306,10 @@ def test_dockerfile_has_no_fault_that_hadolint_knows() -> None:
 
 def test_docker_gets_no_secrets_and_nothing_beside_the_app(image: Path) -> None:
     assert left_out_of_docker(".streamlit/secrets.toml")
-    assert {path.name for path in image.iterdir()} == {".streamlit", "app.py", "mha", "pages", "requirements.txt"}
+    assert {path.name for path in image.iterdir()} == {
+        *(".streamlit", "app.py", "mha", "pages"),
+        *("packages.txt", "requirements.txt"),
+    }
     assert not list(image.rglob("__pycache__"))
 
 

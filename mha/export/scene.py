@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mha import masks
 from mha.arrays import Array
@@ -10,6 +10,7 @@ from mha.attention import Trace, attend
 from mha.batches import Batch, embed_batch
 from mha.config import Model
 from mha.masks import Mask, Rule, Shape
+from mha.restriction import Restriction, restrict
 from mha.tokens import Tokens
 from mha.weights import Weights
 
@@ -18,17 +19,19 @@ Texts = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Scene:
-    """Who looks, what is looked at, the model, and the rules on top.
+    """Who looks, what is looked at, the model, the rules on top, and what is to be compared with that.
 
     texts: the tokens of each text, (B,) texts of any lengths; shorter ones are padded with zero vectors.
-    looked_at: as many texts to be looked at, for cross-attention; None, each text looks at itself. Raises
-    ValueError for no tokens at all, texts that do not pair up, tokens that are no text, and rules that do not fit.
+    looked_at: as many texts to be looked at, for cross-attention; None, each text looks at itself. restriction: one
+    more rule, for a second pass: `mask` and `trace` are those without it. Raises ValueError for no tokens at all,
+    texts that do not pair up, tokens that are no text, and rules that do not fit.
     """
 
     texts: Texts
     model: Model
     rules: tuple[Rule, ...] = ()
     looked_at: Texts | None = None
+    restriction: Rule | None = None
 
     def __post_init__(self) -> None:
         for name, texts in (("texts", self.texts), ("looked_at", self.keys)):
@@ -37,7 +40,9 @@ class Scene:
             _refuse_what_no_file_can_hold(texts, name)
         if len(self.keys) != len(self.texts):
             raise ValueError(f"expected as many texts to look at as texts, B = {len(self.texts)}, got {len(self.keys)}")
-        _ = self.mask  # refuses rules that do not fit
+        if self.restriction is not None and not isinstance(self.restriction, Rule):
+            raise ValueError(f"expected the restriction to be a Rule or None, got {type(self.restriction).__name__}")
+        _ = self.restricted_mask  # refuses rules that do not fit
 
     @property
     def keys(self) -> Texts:
@@ -52,8 +57,13 @@ class Scene:
 
     @property
     def mask(self) -> Mask:
-        """All rules combined."""
+        """All rules combined, without the restriction."""
         return masks.combine(*self.rules, shape=self.shape)
+
+    @property
+    def restricted_mask(self) -> Mask:
+        """All rules combined, and the restriction if there is one."""
+        return masks.combine(*self.rules, *self._restrictions, shape=self.shape)
 
     def vectors(self) -> tuple[Array, Array]:
         """Queries (B, Tq, D) and keys (B, Tk, D) as `attend` takes them."""
@@ -67,9 +77,24 @@ class Scene:
         )
 
     def trace(self, engine: str = "numpy") -> Trace:
-        """The forward pass that the picture shows."""
+        """The forward pass without the restriction."""
         queries, keys = self.vectors()
         return attend(queries, keys, keys, self.weights(), mask=self.mask, engine=engine)
+
+    def comparison(self, engine: str = "numpy") -> Restriction:
+        """Both passes: `trace`, and the same under the restriction. ValueError if there is none."""
+        if self.restriction is None:
+            raise ValueError("expected a scene with a restriction, got one without")
+        queries, keys = self.vectors()
+        return restrict(queries, keys, keys, self.weights(), self.restriction, mask=self.mask, engine=engine)
+
+    def restricted(self) -> Scene:
+        """The scene of the second pass alone: the restriction is one of its rules."""
+        return replace(self, rules=(*self.rules, *self._restrictions), restriction=None)
+
+    @property
+    def _restrictions(self) -> tuple[Rule, ...]:
+        return () if self.restriction is None else (self.restriction,)
 
 
 def _refuse_what_no_file_can_hold(texts: Texts, name: str) -> None:

@@ -6,7 +6,9 @@ a window, lengths and each head's own keys become one line; any other mask is wr
 
 from __future__ import annotations
 
+import base64
 import unicodedata
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import wrap
@@ -18,7 +20,7 @@ from mha.config import Model
 from mha.export.scene import Scene, Texts
 from mha.masks import Rule
 
-MAX_LITERAL_CELLS = 1_024  # 32 x 32: a larger mask is loaded from a file, or the code could not be read
+MAX_LITERAL_CELLS = 1_024  # 32 x 32: a larger mask is packed or loaded from a file, or the code could not be read
 WIDTH = 100  # of a line of code
 
 Lines = tuple[str, ...]
@@ -33,7 +35,8 @@ class Dialect:
     array: str
     triangle: str
     ones: str  # to be filled with a shape
-    load: str  # to be filled with a file name
+    from_numpy: str  # to be filled with an array of NumPy
+    in_one_file: bool = False  # a large mask is packed into the code instead of being loaded from a file
 
 
 NUMPY = Dialect(
@@ -41,14 +44,14 @@ NUMPY = Dialect(
     array="np.array",
     triangle="np.tri(Tq, Tk, dtype=bool)",
     ones="np.ones(({}), dtype=bool)",
-    load='np.load("{}")',
+    from_numpy="{}",
 )
 TORCH = Dialect(
     module="torch",
     array="torch.tensor",
     triangle="torch.ones(Tq, Tk, dtype=torch.bool).tril()",
     ones="torch.ones({}, dtype=torch.bool)",
-    load='torch.from_numpy(np.load("{}"))',
+    from_numpy="torch.from_numpy({})",
 )
 
 
@@ -63,6 +66,7 @@ class Part:
     by_head: bool = False
     pads: bool = False  # `name` is (B, Tk), True = a word: what PyTorch turns round for key_padding_mask
     file: tuple[str, Booleans] | None = None  # what the lines load, to be saved by np.save
+    packed: bool = False  # the lines need base64 and zlib
 
 
 def inputs(scene: Scene) -> Lines:
@@ -160,6 +164,19 @@ def parts(scene: Scene, dialect: Dialect) -> tuple[Part, ...]:
     return tuple(found)
 
 
+def restriction(scene: Scene, dialect: Dialect) -> Part:
+    """The restriction of a scene as code that defines `restriction` and needs what `parts` needs."""
+    if scene.restriction is None:
+        raise ValueError("expected a scene with a restriction, got one without")
+    allowed = np.broadcast_to(scene.restriction.allowed, scene.shape)
+    if allowed.all():
+        return Part("restriction", (f"restriction = {dialect.ones.format('Tq, Tk')}  # blocks nothing",), "restriction")
+    # Lengths would be read as words and padding, which a restriction does not mean.
+    forms = (_same_keys, _own_keys, _causal, _window, _one_head, _written_out)
+    made = (form(scene.restriction, allowed, dialect, lambda _: "restriction") for form in forms)
+    return next(part for part in made if part)
+
+
 def allowed_lines(found: tuple[Part, ...]) -> Lines:
     """The parts, and `allowed` from all of them: (Tq, Tk), or 4-D, to broadcast to (B, H, Tq, Tk)."""
     terms = " & ".join(part.term for part in found)
@@ -178,6 +195,22 @@ def _lengths(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) -> P
         f"{name} = {dialect.module}.arange(Tk) < {values}[:, None]  # (B, Tk)",
     )
     return Part(name, lines, f"{name}[:, None, None]", by_text=True, pads=True)
+
+
+def _same_keys(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) -> Part | None:
+    keys = _without_constant(allowed, 0, 1, 2)
+    if keys.shape[:3] != (1, 1, 1):
+        return None
+    first = int(keys[0, 0, 0].argmax())
+    end = first + int(keys.sum())
+    if not keys[0, 0, 0, first:end].all():
+        return None
+    name = named("same_key")
+    lines = (
+        f"key = {dialect.module}.arange(Tk)",
+        f"{name} = (key >= {first}) & (key < {end})  # (Tk,), the same for all heads and queries",
+    )
+    return Part(name, lines, name)
 
 
 def _own_keys(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) -> Part | None:
@@ -265,14 +298,26 @@ def _written_out(rule: Rule, allowed: Booleans, dialect: Dialect, named: Named) 
     by_text, by_head = grid is None and len(small) > 1, grid is None and small.shape[1] > 1
     name = named("custom")
     if small.size > MAX_LITERAL_CELLS:
+        if dialect.in_one_file:
+            return Part(name, _packed(name, small, dialect), name, by_text, by_head, packed=True)
         file = f"{name}.npy"
-        loaded = (
-            f"{name} = {dialect.load.format(file)}  # too large to print: {_shown(small.shape)}, True = may look",
-        )
+        load = dialect.from_numpy.format(f'np.load("{file}")')
+        loaded = (f"{name} = {load}  # too large to print: {_shown(small.shape)}, True = may look",)
         return Part(name, loaded, name, by_text, by_head, file=(file, small))
     shaped = "" if grid is not None else f".reshape{small.shape}"
     lines = (*_rows(small.reshape(-1, small.shape[-1])), f"{name} = {dialect.array}({_FROM_ROWS}){shaped}")
     return Part(name, lines, name, by_text, by_head)
+
+
+def _packed(name: str, allowed: Booleans, dialect: Dialect) -> Lines:
+    """Define `name` from its bits, eight cells a byte; they stay on one line, however long, to be scrolled past."""
+    bits = base64.b64encode(zlib.compress(np.packbits(allowed).tobytes(), 9)).decode()
+    return (
+        f"# too large to print: {_shown(allowed.shape)} cells as packed bits, 1 = may look",
+        f'packed = zlib.decompress(base64.b64decode("{bits}"))',
+        f"cells = np.unpackbits(np.frombuffer(packed, np.uint8), count={allowed.size})",
+        f"{name} = {dialect.from_numpy.format(f'cells.reshape{allowed.shape} == 1')}",
+    )
 
 
 _FROM_ROWS = '[[cell == "1" for cell in row] for row in rows]'

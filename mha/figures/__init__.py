@@ -1,13 +1,17 @@
-"""Arrays and tokens in, plain Plotly figures out: dicts for st.plotly_chart or plotly.io. No Streamlit in here."""
+"""Arrays and tokens in, plain Plotly figures out: dicts for st.plotly_chart or plotly.io. No Streamlit in here.
+
+Nor Plotly itself, but in `mha.figures.ready`, which stands apart: pictures are drawn from the same dicts without it.
+"""
 
 from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
-from mha.figures.heatmaps import CHART_CONFIG, NUMBERS_RULE, describe_maps, head_maps, numbers_fit
+from mha.figures.bars import position_bars, spread_boxes
+from mha.figures.heatmaps import NUMBERS_RULE, Panel, describe_maps, head_maps, numbers_fit, stacked_maps
 from mha.figures.labels import full_label, plain_label, short_label
 from mha.figures.matrices import WIDTH as MATRICES_WIDTH
 from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
 from mha.figures.palette import HEAD_COLOURS, MEAN_COLOUR
-from mha.figures.ready import ReadyFigure
+from mha.figures.plain import CHART_CONFIG
 
 __all__ = [
     "CHART_CONFIG",
@@ -18,7 +22,7 @@ __all__ = [
     "NUMBERS_RULE",
     "Matrix",
     "Outline",
-    "ReadyFigure",
+    "Panel",
     "arrows",
     "arrows_caption",
     "describe_maps",
@@ -28,5 +32,8 @@ __all__ = [
     "matrices",
     "numbers_fit",
     "plain_label",
+    "position_bars",
     "short_label",
+    "spread_boxes",
+    "stacked_maps",
 ]

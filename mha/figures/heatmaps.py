@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mha import masks
 from mha.arrays import Array, Booleans, boolean_array, real_array
@@ -15,11 +15,11 @@ from mha.figures import blocked as marks
 from mha.figures.grid import FONT, SMALL_FONT, Grid, grid
 from mha.figures.labels import full_label, literal_name, plain_label, plain_name, short_label
 from mha.figures.palette import Colourscale, Theme, colour_at, default_colours, ink_on, theme_named
+from mha.figures.plain import plain_layout
 from mha.figures.scale import Word, packed, scale_trace, scale_words
 
 Figure = dict[str, Any]
 
-CHART_CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
 WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
 HEIGHT = 520  # px
 
@@ -28,6 +28,9 @@ MOST_NUMBERS = 1_000
 _NUMBER_WIDTH, _NUMBER_HEIGHT = 27, 15  # px of one number in its cell
 NUMBERS_RULE = f"Numbers stand in the cells when there are fewer than {MOST_NUMBERS:,} cells, each with room for one."
 
+_MAY_NOT = "query %{y} may not look at key %{x}<br>"
+_HEAD = "Head "
+_MOST_REASONS = 8  # each a trace of its own; with more, the reason stands at every cell
 _EMPTY_ROW = "no key left"
 _EMPTY_ROW_WIDTH = 64  # px
 
@@ -48,9 +51,22 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One of several blocks of maps, under a title; all else as in `head_maps`."""
+
+    title: str
+    values: ArrayLike
+    kind: str = "weights"
+    allowed: ArrayLike | None = None
+    rules: Sequence[tuple[str, ArrayLike]] = ()
+    empty_rows: ArrayLike | None = None
+    bound: float | None = None
+
+
 @dataclass(frozen=True)
 class _Maps:
-    """Checked input of one figure."""
+    """Checked input of one panel."""
 
     values: Array  # (M, Tq, Tk)
     rows: Sequence[str]
@@ -63,6 +79,12 @@ class _Maps:
     kind: Kind
     low: float  # ends of the colour scale
     high: float
+    title: str = ""
+
+    @property
+    def scale(self) -> tuple[str, float, float]:
+        """What tells one colour scale from another."""
+        return self.kind.word, self.low, self.high
 
 
 def head_maps(
@@ -98,16 +120,66 @@ def head_maps(
     """
     maps = _checked(values, rows, columns, names, allowed, rules, empty_rows, kind, bound, colours)
     place = grid(len(maps.values), rows, columns, columns_per_row=columns_per_row, width=width, height=height)
-    looks = theme_named(theme)
-    colours_of_values = looks.weights if kind == "weights" else looks.difference
-    words = _words(maps, place, looks)
-    if show_values and _numbers_fit(place):
-        words += _numbers(maps, place, colours_of_values)
-    scale = scale_trace(maps.low, maps.high, place)
-    return {
-        "data": [*_map_traces(maps, place), *_blocked_traces(maps, place, looks), scale, _text_trace(words)],
-        "layout": _layout(maps, place, looks, colours_of_values),
-    }
+    return _figure([maps], place, theme_named(theme), show_values=show_values)
+
+
+def stacked_maps(
+    panels: Sequence[Panel],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    names: Sequence[str],
+    colours: Sequence[str] | None = None,
+    columns_per_row: int | None = None,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    theme: str = "light",
+    show_values: bool = False,
+) -> Figure:
+    """Several panels of M maps each as one figure: one figure of three panels is painted sooner than three figures.
+
+    The panels have the same rows, columns and names; each distinct scale stands once, beside the first panel that has
+    it. All else as in `head_maps`. Raises ValueError for no panel, too.
+    """
+    if not panels:
+        raise ValueError("expected at least one panel, got none")
+    checked = [
+        replace(
+            _checked(p.values, rows, columns, names, p.allowed, p.rules, p.empty_rows, p.kind, p.bound, colours),
+            title=p.title,
+        )
+        for p in panels
+    ]
+    place = grid(
+        len(names), rows, columns, columns_per_row=columns_per_row, width=width, height=height, panels=len(panels)
+    )
+    return _figure(checked, place, theme_named(theme), show_values=show_values)
+
+
+def _figure(panels: list[_Maps], place: Grid, looks: Theme, *, show_values: bool = False) -> Figure:
+    scales = list(dict.fromkeys(maps.scale for maps in panels))
+    traces: list[dict[str, Any]] = []
+    words: list[Word] = []
+    for p, maps in enumerate(panels):
+        axis = _colour_axis(scales.index(maps.scale))
+        traces += [*_map_traces(maps, place, p, axis), *_blocked_traces(maps, place, p, looks)]
+        words += _words(maps, place, p, looks)
+        if show_values and _numbers_fit(place):
+            words += _numbers(maps, place, p, _colours_of(maps.kind, looks))
+    first = {maps.scale: p for p, maps in reversed(list(enumerate(panels)))}
+    for count, (scale, p) in enumerate(sorted(first.items(), key=lambda found: found[1])):
+        box = place.scale_box(count if place.across else p, len(scales))
+        traces.append(scale_trace(*scale[1:], place, box) | {"coloraxis": _colour_axis(scales.index(scale))})
+        words += scale_words(*scale, place, box, looks)
+    return {"data": [*traces, _text_trace(words)], "layout": _layout(panels, scales, place, looks)}
+
+
+def _colour_axis(number: int) -> str:
+    return f"coloraxis{number + 1 if number else ''}"
+
+
+def _colours_of(kind: Kind, looks: Theme) -> Colourscale:
+    return looks.weights if kind is KINDS["weights"] else looks.difference
 
 
 def numbers_fit(
@@ -124,7 +196,7 @@ def numbers_fit(
 
 
 def _numbers_fit(place: Grid) -> bool:
-    few = place.maps * place.queries * place.keys < MOST_NUMBERS
+    few = place.panels * place.maps * place.queries * place.keys < MOST_NUMBERS
     return few and place.cell_width >= _NUMBER_WIDTH and place.cell_height >= _NUMBER_HEIGHT
 
 
@@ -177,78 +249,129 @@ def _symmetric(values: Array, bound: float | None) -> tuple[float, float]:
     return -float(bound), float(bound)
 
 
-def _map_traces(maps: _Maps, place: Grid) -> list[dict[str, Any]]:
-    """One trace per map on the same axes; a blocked cell has no value in it."""
+def _map_traces(maps: _Maps, place: Grid, panel: int, colour_axis: str) -> list[dict[str, Any]]:
+    """The values of a panel; a blocked cell has none."""
     shown = np.where(maps.blocked, np.nan, maps.values).astype("<f4")
     line = f"query %{{y}} looks at key %{{x}}<br>{maps.kind.word} %{{z:{maps.kind.number}}}"
-    return [
-        _trace(maps.names[m], packed(shown[m]), line, place.corner(m)) | {"coloraxis": "coloraxis"}
-        for m in range(place.maps)
-    ]
+    traces = _traces(maps, place, panel, shown, dict.fromkeys(range(place.maps), line))
+    return [trace | {"coloraxis": colour_axis} for trace in traces]
 
 
-def _blocked_traces(maps: _Maps, place: Grid, looks: Theme) -> list[dict[str, Any]]:
-    """The blocked cells of each map that has some, in one grey, and why each is blocked in their hover."""
+def _blocked_traces(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[dict[str, Any]]:
+    """The blocked cells of a panel, in one grey, and why each is blocked in their hover."""
     if not maps.blocked.any():
         return []
     reason, words = marks.reasons(maps.rules, maps.blocked, maps.empty)
     grey = {"colorscale": [[0, looks.blocked], [1, looks.blocked]], "zmin": 0, "zmax": 1, "showscale": False}
-    line = "query %{y} may not look at key %{x}<br>"
     said = np.array([literal_name(why) for why in words], dtype=object)
-    traces = []
-    for m in np.flatnonzero(maps.blocked.any(axis=(1, 2))).tolist():
-        z = packed(np.where(maps.blocked[m], 1.0, np.nan))
-        found = np.flatnonzero(np.bincount(reason[m].ravel())[1:]) + 1
-        if len(found) == 1:
-            traces.append(_trace(maps.names[m], z, line + said[found[0]], place.corner(m)) | grey)
-        else:  # a text for each cell costs time, so only where they differ
-            text = {"text": said[reason[m]].tolist()}
-            traces.append(_trace(maps.names[m], z, line + "%{text}", place.corner(m)) | grey | text)
-    return traces
+    if place.tiled and len(words) - 1 <= _MOST_REASONS:
+        each = [
+            (np.where(reason == code, np.float32(1.0), np.float32(np.nan)), said[code]) for code in range(1, len(said))
+        ]
+        return [_tiled_trace(maps, place, panel, z, {_MAY_NOT + why}, None) | grey for z, why in each]
+    found = {m: np.flatnonzero(np.bincount(reason[m].ravel())[1:]) + 1 for m in range(place.maps)}
+    # a text for each cell costs time, so only where they differ
+    lines = {
+        m: _MAY_NOT + (said[codes[0]] if len(codes) == 1 else "%{text}") for m, codes in found.items() if len(codes)
+    }
+    shown = np.where(maps.blocked, np.float32(1.0), np.float32(np.nan))
+    return [trace | grey for trace in _traces(maps, place, panel, shown, lines, said[reason])]
 
 
-def _trace(name: str, z: dict[str, str], hover: str, corner: tuple[float, float]) -> dict[str, Any]:
-    title = literal_name(name)
+def _named(maps: _Maps, m: int) -> str:
+    return f"{maps.names[m]} · {maps.title}" if maps.title else maps.names[m]
+
+
+def _trace(name: str, z: NDArray[Any], corner: tuple[float, float], label: str, line: str) -> dict[str, Any]:
     return {
         "type": "heatmap",
-        "name": title,
-        "z": z,
+        "name": literal_name(name),
+        "z": packed(z),
         "x0": corner[0],
         "dx": 1,
         "y0": corner[1],
         "dy": 1,
         "hoverongaps": False,
-        "hovertemplate": f"<b>{title}</b><br>{hover}<extra></extra>",
+        "hovertemplate": f"<b>{label}</b><br>{line}<extra></extra>",
     }
 
 
-def _layout(maps: _Maps, place: Grid, looks: Theme, scale: list[tuple[float, str]]) -> dict[str, Any]:
-    return {
+def _traces(
+    maps: _Maps, place: Grid, panel: int, z: Array, lines: dict[int, str], text: NDArray[Any] | None = None
+) -> list[dict[str, Any]]:
+    """z (M, Tq, Tk) as one heat map, or as one for each map of `lines`, which are what its hover says."""
+    if place.tiled:
+        return [_tiled_trace(maps, place, panel, z, set(lines.values()), text)]
+    return [
+        _trace(_named(maps, m), z[m], place.corner(m, panel), literal_name(_named(maps, m)), line)
+        | ({"text": text[m].tolist()} if text is not None and "%{text}" in line else {})
+        for m, line in lines.items()
+    ]
+
+
+def _tiled_trace(
+    maps: _Maps, place: Grid, panel: int, z: Array, lines: set[str], text: NDArray[Any] | None
+) -> dict[str, Any]:
+    """All maps of a panel as one: a trace costs several times what its cells cost. `customdata` has the maps' names."""
+    names = [literal_name(name) for name in maps.names]
+    numbers = [name.removeprefix(_HEAD) for name in names]
+    prefix = ""
+    if all(name.startswith(_HEAD) and number.isdecimal() for name, number in zip(names, numbers, strict=True)):
+        prefix = _HEAD  # said once, as it would stand at every cell
+    named = np.array([int(number) for number in numbers] if prefix else names, dtype=object)
+    label = prefix + "%{customdata}" + (f" · {literal_name(maps.title)}" if maps.title else "")
+    line = lines.pop() if len(lines) == 1 else _MAY_NOT + "%{text}"
+    trace = _trace(maps.title or "heads", _tiles(z, place, np.nan), place.corner(0, panel), label, line)
+    trace["customdata"] = _tiles(np.broadcast_to(named[:, None, None], z.shape), place, 0).tolist()
+    if text is not None and "%{text}" in line:
+        trace["text"] = _tiles(text, place, "").tolist()
+    return trace
+
+
+def _tiles(array: NDArray[Any], place: Grid, between: Any) -> NDArray[Any]:
+    """(M, Tq, Tk) as one 2-D array, the maps where they stand in a panel and `between` in the gaps."""
+    high, wide = (round(pitch) for pitch in (place.pitch_y, place.pitch_x))
+    tiles = np.full((place.rows * high, place.columns * wide), between, dtype=array.dtype)
+    for m, cells in enumerate(array):
+        row, column = divmod(m, place.columns)
+        tiles[row * high :, column * wide :][: place.queries, : place.keys] = cells
+    return tiles[: (place.rows - 1) * high + place.queries, : (place.columns - 1) * wide + place.keys]
+
+
+def _layout(panels: list[_Maps], scales: list[tuple[str, float, float]], place: Grid, looks: Theme) -> dict[str, Any]:
+    kinds = {maps.scale: maps.kind for maps in panels}
+    colour_axes = {
+        _colour_axis(number): {
+            "cmin": scale[1],
+            "cmax": scale[2],
+            "colorscale": _colours_of(kinds[scale], looks),
+            "showscale": False,
+        }
+        for number, scale in enumerate(scales)
+    }
+    return plain_layout(looks, FONT) | {
         "height": place.height,
         "margin": {"l": place.left, "r": place.right, "t": place.top, "b": place.bottom, "autoexpand": False},
-        "coloraxis": {"cmin": maps.low, "cmax": maps.high, "colorscale": scale, "showscale": False},
-        "xaxis": _x_axis(maps.columns, place, looks),
-        "yaxis": _y_axis(maps.rows, place, looks),
-        "shapes": _shapes(maps, place, looks),
-        "font": {"color": looks.text, "size": FONT},
-        "hoverlabel": {"align": "left"},
-        "hovermode": "closest",
-        "dragmode": False,
-        "showlegend": False,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
+        **colour_axes,
+        "xaxis": _x_axis(panels[0].columns, place, looks),
+        "yaxis": _y_axis(panels[0].rows, place, looks),
+        "shapes": _shapes(panels, place, looks),
     }
 
 
 def _x_axis(columns: Sequence[str], place: Grid, looks: Theme) -> dict[str, Any]:
-    starts = [place.corner(m)[0] for m in range(place.columns)]
+    if place.across:
+        starts = [place.corner(0, panel)[0] for panel in range(place.panels)]
+    else:
+        starts = [place.corner(m)[0] for m in range(place.columns)]
     title = "key (what is looked at)"
     axis = _axis(columns, starts, place.key_step, place.x_range, title, looks)
     return axis | {"tickangle": place.label_angle}
 
 
 def _y_axis(rows: Sequence[str], place: Grid, looks: Theme) -> dict[str, Any]:
-    starts = [place.corner(row * place.columns)[1] for row in range(place.rows)]
+    panels = range(1 if place.across else place.panels)
+    starts = [place.corner(row * place.columns, panel)[1] for panel in panels for row in range(place.rows)]
     return _axis(rows, starts, place.query_step, place.y_range, "query (who looks)", looks)
 
 
@@ -288,63 +411,62 @@ def _axis(
     }
 
 
-def _shapes(maps: _Maps, place: Grid, looks: Theme) -> list[dict[str, Any]]:
+def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, Any]]:
     """Every mark of one kind in all maps is one path: a shape costs about as much as a map."""
-    borders = []
-    for m in range(place.maps):
-        x, y = place.corner(m)
-        borders.append((marks.edges(x, place.keys), marks.edges(y, place.queries)))
-    frames = "".join(f"M{xs[0]} {ys[0]}H{xs[-1]}V{ys[-1]}H{xs[0]}Z" for xs, ys in borders)
-    shapes = [_path(frames, looks.frame, 1, "above")]
-    if maps.blocked.any():
-        # lines through words would make them hard to read
-        spared = maps.empty[..., None] & _empty_row_words_fit(place)
-        cells = zip(maps.blocked & ~spared, borders, strict=True)
-        hatch = "".join(marks.hatch_path(each, *border, place.cell_width) for each, border in cells)
-        shapes.insert(0, _path(hatch, looks.hatch, 1, "above"))
-    if maps.empty.any() and not _empty_row_words_fit(place):
-        strikes = "".join(_strikes(maps.empty[m], place, m) for m in range(place.maps))
-        shapes.append(_path(strikes, looks.quiet, 1.5, "above"))
-    return shapes
+    words_fit = _empty_row_words_fit(place)
+    hatch = frames = strikes = ""
+    for p, maps in enumerate(panels):
+        for m in range(place.maps):
+            x, y = place.corner(m, p)
+            xs, ys = marks.edges(x, place.keys), marks.edges(y, place.queries)
+            frames += f"M{xs[0]} {ys[0]}H{xs[-1]}V{ys[-1]}H{xs[0]}Z"
+            # lines through words would make them hard to read
+            hatched = maps.blocked[m] & ~maps.empty[m, :, None] if words_fit else maps.blocked[m]
+            if hatched.any():
+                hatch += marks.hatch_path(hatched, xs, ys, place.cell_width)
+            if not words_fit:
+                strikes += _strikes(maps.empty[m], xs, y)
+    paths = [(hatch, looks.hatch, 1.0), (frames, looks.frame, 1.0), (strikes, looks.quiet, 1.5)]
+    return [_path(path, colour, width) for path, colour, width in paths if path]
 
 
-def _strikes(empty: Booleans, place: Grid, m: int) -> str:
+def _strikes(empty: Booleans, xs: list[str], y: float) -> str:
     """A line along each row with no key left, for maps too small for the words."""
-    x, y = place.corner(m)
-    ends = f"{x - 0.5:.2f}", f"{x + place.keys - 0.5:.2f}"
-    return "".join(f"M{ends[0]} {y + i:.2f}H{ends[1]}" for i in np.flatnonzero(empty).tolist())
+    return "".join(f"M{xs[0]} {y + i:.2f}H{xs[-1]}" for i in np.flatnonzero(empty).tolist())
 
 
-def _path(path: str, colour: str, width: float, layer: str) -> dict[str, Any]:
-    return {"type": "path", "path": path, "line": {"color": colour, "width": width}, "layer": layer}
+def _path(path: str, colour: str, width: float) -> dict[str, Any]:
+    return {"type": "path", "path": path, "line": {"color": colour, "width": width}, "layer": "above"}
 
 
 def _empty_row_words_fit(place: Grid) -> bool:
     return place.cell_height >= FONT and place.map_width >= _EMPTY_ROW_WIDTH
 
 
-def _words(maps: _Maps, place: Grid, looks: Theme) -> list[Word]:
-    """The maps' names, the words and numbers of the scale, and "no key left" where it fits."""
+def _words(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[Word]:
+    """The panel's title, the maps' names, and "no key left" where it fits."""
     above = 3 / place.cell_height
     words: list[Word] = []
+    if maps.title:
+        title = f"<b>{literal_name(maps.title)}</b>"
+        words.append((*place.title_place(panel), title, "top right", FONT, looks.text))
     for m, (name, colour) in enumerate(zip(maps.names, maps.colours, strict=True)):
-        x, y = place.corner(m)
+        x, y = place.corner(m, panel)
         title = f'<span style="color:{colour}">\u25a0</span> {literal_name(name)}'
         words.append((x - 0.5, y - 0.5 - above, title, "top right", FONT, looks.text))
-    words += scale_words(maps.kind.word, maps.low, maps.high, place, looks)
     if _empty_row_words_fit(place):
         for m, i in np.argwhere(maps.empty).tolist():
-            x, y = place.corner(m)
+            x, y = place.corner(m, panel)
             middle = x + place.keys / 2 - 0.5
             words.append((middle, y + i, _EMPTY_ROW, "middle center", SMALL_FONT, looks.text))
     return words
 
 
-def _numbers(maps: _Maps, place: Grid, colours: Colourscale) -> list[Word]:
+def _numbers(maps: _Maps, place: Grid, panel: int, colours: Colourscale) -> list[Word]:
     """Every value in its cell, in an ink that can be read on the cell's colour."""
     words: list[Word] = []
     for m, i, j in np.argwhere(~maps.blocked & np.isfinite(maps.values)).tolist():
-        x, y = place.corner(m)
+        x, y = place.corner(m, panel)
         value = maps.values[m, i, j]
         share = min(1.0, max(0.0, (value - maps.low) / (maps.high - maps.low)))
         number = f"{value:{maps.kind.in_cell}}".replace("-", "\u2212")

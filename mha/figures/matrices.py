@@ -19,6 +19,7 @@ from mha.figures.grid import FONT, SMALL_FONT
 from mha.figures.heatmaps import Figure
 from mha.figures.labels import full_label, literal_name, plain_name, short_label, text_width
 from mha.figures.palette import Theme, colour_at, ink_on, theme_named
+from mha.figures.plain import plain_layout
 from mha.figures.scale import packed
 
 MOST_SHOWN = 24  # rows or columns of one matrix
@@ -112,21 +113,18 @@ def matrices(
             data.append(_written_numbers(drawn, bound, n, looks))
     bar, bar_layout = _bar(bound, len(panels) + 1, width, height)
     words += _ends_of_scale(bound, width, height, looks)
-    layout |= bar_layout | {
-        "width": width,
-        "height": round(height),
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
-        "coloraxis": {"cmin": -bound, "cmax": bound, "colorscale": looks.difference, "showscale": False},
-        "shapes": shapes,
-        "annotations": words,
-        "font": {"color": looks.text, "size": FONT},
-        "hoverlabel": {"align": "left"},
-        "hovermode": "closest",
-        "dragmode": False,
-        "showlegend": False,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-    }
+    layout |= (
+        bar_layout
+        | plain_layout(looks, FONT)
+        | {
+            "width": width,
+            "height": round(height),
+            "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
+            "coloraxis": {"cmin": -bound, "cmax": bound, "colorscale": looks.difference, "showscale": False},
+            "shapes": shapes,
+            "annotations": words,
+        }
+    )
     return {"data": [*data, bar], "layout": layout}
 
 

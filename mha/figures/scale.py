@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mha.figures.grid import FONT, SCALE_TEXT_GAP, SMALL_FONT, Grid
 from mha.figures.palette import Theme
 
+Box = tuple[float, float, float, float]  # left, right, upper and lower edge, in cells
 Word = tuple[float, float, str, str, int, str]  # x and y in cells, text, its place, size in px, colour
 
 _CELLS = 128
@@ -33,10 +34,10 @@ def packed(array: NDArray[Any]) -> dict[str, str]:
     }
 
 
-def scale_trace(low: float, high: float, place: Grid) -> dict[str, Any]:
-    """The colours from `low` to `high`: upwards beside the maps, or to the right above them if they are narrow."""
+def scale_trace(low: float, high: float, place: Grid, box: Box) -> dict[str, Any]:
+    """The colours from `low` to `high` in `box`: upwards beside the maps, or to the right above them if narrow."""
     values = low + (np.arange(_CELLS) + 0.5) / _CELLS * (high - low)
-    left, right, upper, lower = place.scale_box
+    left, right, upper, lower = box
     dx, dy = right - left, lower - upper
     if place.narrow:
         dx /= _CELLS
@@ -50,14 +51,13 @@ def scale_trace(low: float, high: float, place: Grid) -> dict[str, Any]:
         "dx": dx,
         "y0": upper + dy / 2,
         "dy": dy,
-        "coloraxis": "coloraxis",
         "hoverinfo": "skip",
     }
 
 
-def scale_words(word: str, low: float, high: float, place: Grid, looks: Theme) -> list[Word]:
+def scale_words(word: str, low: float, high: float, place: Grid, box: Box, looks: Theme) -> list[Word]:
     """What the scale shows, and its numbers."""
-    left, right, upper, lower = place.scale_box
+    left, right, upper, lower = box
     length = (right - left) * place.cell_width if place.narrow else (lower - upper) * place.cell_height
     pitch = (_TICK_PITCH_NARROW if place.narrow else _TICK_PITCH) / length
     shares = [((tick - low) / (high - low), tick) for tick in _ticks(low, high)]

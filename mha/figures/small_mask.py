@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from math import ceil
 
 import numpy as np
 
 from mha.arrays import Booleans
+from mha.figures.indexed_png import indexed_png
 from mha.figures.palette import colour_at, theme_named
 
 _GAP, _MAY_LOOK, _BLOCKED, _HATCH = range(4)  # places in the palette
@@ -16,7 +15,7 @@ _HATCH_PITCH = 8  # px
 _BETWEEN = 8  # px from map to map
 
 
-def small_mask(allowed: Booleans, *, size: int = 168, theme: str = "light") -> bytes:
+def small_mask(allowed: Booleans, *, size: int = 128, theme: str = "light") -> bytes:
     """Maps (M, Tq, Tk) side by side and below each other as a PNG of about `size` px, twice what it is shown at.
 
     True, may look, is plain; blocked cells are grey and hatched, as in the large maps. The first query is at the top.
@@ -36,21 +35,4 @@ def small_mask(allowed: Booleans, *, size: int = 168, theme: str = "light") -> b
         top, left = (m // side_by_side) * (high + _BETWEEN), (m % side_by_side) * (wide + _BETWEEN)
         picture[top : top + high, left : left + wide] = np.where(cells[m], _MAY_LOOK, blocked)
     looks = theme_named(theme)
-    return _png(picture, [looks.page, colour_at(looks.weights, 0.25), looks.blocked, looks.hatch])
-
-
-def _png(picture: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], palette: list[str]) -> bytes:
-    """An indexed PNG; the first colour is transparent."""
-    height, width = picture.shape
-    lines = np.zeros((height, width + 1), dtype=np.uint8)  # each line starts with its filter, 0: none
-    lines[:, 1:] = picture
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
-        (b"PLTE", b"".join(bytes.fromhex(colour[1:]) for colour in palette)),
-        (b"tRNS", b"\0"),
-        (b"IDAT", zlib.compress(lines.tobytes(), 6)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )
+    return indexed_png(picture, [looks.page, colour_at(looks.weights, 0.25), looks.blocked, looks.hatch])

@@ -23,11 +23,21 @@ class PageEnds(Exception):
 class Pass:
     """One text through one model."""
 
-    tokens: Tokens
+    tokens: Tokens  # who looks
     X: Array  # (1, T, D)
     weights: Weights
     mask: masks.Mask
     trace: Trace
+
+    @property
+    def keys(self) -> Tokens:
+        """What is looked at: in self-attention the same tokens."""
+        return self.tokens
+
+    @property
+    def key_vectors(self) -> Array:
+        """(1, Tk, D)."""
+        return self.X
 
 
 @st.cache_resource(show_spinner=False)

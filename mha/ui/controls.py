@@ -30,10 +30,12 @@ class Settings:
     with_mean: bool
 
 
-def page(title: str, draw: Callable[[Settings], None], field: Callable[[], str] | None = None) -> None:
+def page(
+    title: str, draw: Callable[[Settings], None], field: Callable[[], str] | None = None, text_key: str = "text"
+) -> None:
     """A whole page, cold or not: the shared sidebar, and the body, which `draw` fills.
 
-    field: draws another text field than the common one, and returns its text.
+    field: draws another text field than the common one, and returns its text; text_key: its key.
 
     The body is a fragment of its own: what someone types reruns the body and leaves the sidebar alone, which saves
     more than half of the work on both ends.
@@ -42,7 +44,7 @@ def page(title: str, draw: Callable[[Settings], None], field: Callable[[], str] 
     compute.warm_up()
     address.read(title)
     with st.sidebar:
-        shared = _sidebar()
+        shared = _sidebar(text_key)
     st.session_state.pop(_SIDEBAR_TOO, None)  # this run is one of the whole page
     _body(shared, draw, field or _text_field)
 
@@ -107,7 +109,7 @@ def _text_field() -> str:
     )
 
 
-def _sidebar() -> dict[str, Any]:
+def _sidebar(text_key: str) -> dict[str, Any]:
     """Everything of `Settings` but the text."""
     presets = st.container()  # drawn last: which preset it is shows only when the others have been drawn
     st.markdown("##### Splitting")
@@ -123,7 +125,7 @@ def _sidebar() -> dict[str, Any]:
     st.markdown("##### Model")
     model = _model()
     with presets:
-        _preset(model)
+        _preset(model, text_key)
     st.markdown("##### Display")
     with_mean = address.bound(
         st.toggle,
@@ -213,7 +215,7 @@ def _width(heads: int) -> int:
     )
 
 
-def _preset(model: Model) -> None:
+def _preset(model: Model, text_key: str) -> None:
     """A preset is no setting: it sets the others, and its name stands there as long as they are as it set them."""
     st.session_state["preset"] = _name_of(model)
     st.selectbox(
@@ -223,6 +225,7 @@ def _preset(model: Model) -> None:
         key="preset",
         placeholder="Your own settings",
         on_change=_apply_preset,
+        args=(text_key,),
         help="Sets the model and an example text: PyTorch's start values, the Day 28 exercise, or the NumPy article.",
     )
 
@@ -232,10 +235,10 @@ def _name_of(model: Model) -> str | None:
     return next((preset.name for preset in PRESETS if replace(model, seed=preset.model.seed) == preset.model), None)
 
 
-def _apply_preset() -> None:
+def _apply_preset(text_key: str) -> None:
     preset = next((preset for preset in PRESETS if preset.name == st.session_state["preset"]), None)
     if preset is not None:
-        take(preset.model, text=preset.text)
+        take(preset.model, **{text_key: preset.text})
 
 
 def take(model: Model, **others: object) -> None:

@@ -27,7 +27,16 @@ DEFINED = ("entropy", "entropy_share", "peak", "on_first")  # of the measures, t
 class Crossed(Pass):
     """One text that looks at another: `tokens` are the queries."""
 
-    keys: Tokens
+    other: Tokens
+    Y: Array  # (1, Tk, D)
+
+    @property
+    def keys(self) -> Tokens:
+        return self.other
+
+    @property
+    def key_vectors(self) -> Array:
+        return self.Y
 
 
 def second_text(settings: controls.Settings) -> Tokens:
@@ -95,7 +104,7 @@ def crossed(queries: Tokens, keys: Tokens, model: Model, chosen: tuple[Rule, ...
     )
     weights = compute.drawn_weights(model.d_model, model.num_heads, model.seed, model.init, model.bias)
     mask = masks.combine(*chosen, shape=(1, model.num_heads, len(queries), len(keys)))
-    return Crossed(queries, X, weights, mask, attend(X, Y, Y, weights, mask=mask), keys)
+    return Crossed(queries, X, weights, mask, attend(X, Y, Y, weights, mask=mask), keys, Y)
 
 
 def about() -> None:
@@ -107,52 +116,8 @@ def about() -> None:
 
 
 def all_heads(run: Crossed, *, with_mean: bool = False) -> None:
-    """A map per head, and their mean if wanted."""
-    options: dict[str, Any] = maps.fitting() or {"height": HEIGHT}
-    count = run.trace.weights.shape[1]
-    names, colours = maps.head_names(count), list(figures.HEAD_COLOURS[:count])
-    values, allowed = run.trace.weights[0], run.mask.allowed[0]
-    per_rule = [(rule.name, np.broadcast_to(rule.allowed[0], allowed.shape)) for rule in run.mask.rules]
-    if with_mean:  # neither rule differs from head to head
-        values = np.concatenate([values, values.mean(axis=0)[None]])
-        allowed = np.concatenate([allowed, allowed[:1]])
-        per_rule = [(name, np.concatenate([may_look, may_look[:1]])) for name, may_look in per_rule]
-        names, colours = [*names, maps.MEAN], [*colours, figures.MEAN_COLOUR]
-    figure = figures.head_maps(
-        values,
-        run.tokens,
-        run.keys,
-        names=names,
-        allowed=allowed,
-        rules=per_rule,
-        colours=colours,
-        theme=show.theme(),
-        **options,
-    )
-    alt = figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed)
-    show.chart(figure, key="cross_all", alt=alt)
-
-
-def one_head(run: Crossed) -> None:
-    """One head, large."""
-    h = maps.choose_head(run)
-    options: dict[str, Any] = maps.fitting()
-    values, allowed = run.trace.weights[0, h : h + 1], run.mask.allowed[0, h : h + 1]
-    names = [f"Head {h + 1}"]
-    figure = figures.head_maps(
-        values,
-        run.tokens,
-        run.keys,
-        names=names,
-        allowed=allowed,
-        rules=[(rule.name, rule.allowed[0]) for rule in run.mask.rules],
-        colours=[figures.HEAD_COLOURS[h]],
-        theme=show.theme(),
-        show_values=True,
-        **options,
-    )
-    alt = figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed)
-    show.chart(figure, key="cross_one", alt=alt)
+    """A map per head, and their mean if wanted, a little lower than elsewhere: two texts stand above them."""
+    maps.all_heads(run, with_mean=with_mean, height=HEIGHT)
 
 
 def arrows(run: Crossed) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import numpy as np
 import streamlit as st
 
 from mha import measures
+from mha.findings import Finding
 from mha.ui import show
 from mha.ui.compute import Pass
 
@@ -101,4 +104,11 @@ def saturation(run: Pass) -> None:
             "and softmax turns a lead of 4.6 into 99 to 1. "
             f"The largest score here is {np.abs(scores[allowed]).max():,.1f}."
         ]
+    )
+
+
+def finding(said: Finding) -> str:
+    """A sentence of `mha.findings` as HTML; the tokens in it are literal."""
+    return "".join(
+        escape(part) if isinstance(part, str) else f"{show.quoted(part.text)} ({part.position})" for part in said.parts
     )

@@ -13,11 +13,13 @@ ICON = Path(__file__).with_name("icon.svg")
 # Text that a person typed goes through st.html, escaped, and never through Markdown: these are its looks.
 # currentColor and opacity follow the theme, light or dark.
 STYLES = """<style>
-.stMainBlockContainer { padding-left: clamp(1rem, 2vw, 2.5rem); padding-right: clamp(1rem, 2vw, 2.5rem);
-  max-width: 76rem; }
+/* Whole pixels: a chart of 928.8 px would be drawn twice, since Streamlit and Plotly round its width differently. */
+.stMainBlockContainer { padding-left: 1.5rem; padding-right: 1.5rem; max-width: 76rem; }
+@media (max-width: 640px) { .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; } }
 /* On a phone the text keeps a line of its own, and the buttons go below it. */
 .st-key-text_row > div:has(.stTextInput, .stTextArea) { min-width: min(20rem, 100%); }
 .hl-line { margin: 0; line-height: 1.5; overflow-wrap: anywhere; }
+.hl-two-lines { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
 .hl-quiet { opacity: .75; font-size: .9rem; }
 .hl-note { margin: 0; padding: .4rem .8rem; border-left: 3px solid currentColor; font-size: .9rem;
   overflow-wrap: anywhere; }
@@ -26,7 +28,7 @@ STYLES = """<style>
 .hl-heads dd { margin: 0; overflow-wrap: anywhere; }
 .hl-heads .hl-swatch { display: inline-block; width: .8em; height: .8em; margin-right: .5em; border-radius: 2px; }
 .hl-pad { opacity: .55; font-style: italic; }
-.hl-small { display: block; width: 84px; }
+.hl-small { display: block; width: 64px; }
 .hl-who { padding-left: 1.1em; margin: 0; opacity: .75; font-size: .9rem; overflow-wrap: anywhere; }
 .hl-weight { font-variant-numeric: tabular-nums; opacity: .75; }
 </style>"""

@@ -62,14 +62,14 @@ def choose(found: Batch) -> int:
 
 
 def words(found: Batch, b: int) -> None:
-    """The words of a text; what is padding is marked as padding."""
+    """The words of a text, as many as two lines hold; what is padding is marked as padding."""
     own = " ".join(f"<bdi>{escape(figures.plain_label(token))}</bdi>" for token in found.texts[b])
     missing = found.T - len(found.texts[b])
     padding = f' <span class="hl-pad">{" ".join([PADDING] * min(missing, 6))}{" …" * (missing > 6)}</span>'
     counted = f"{len(found.texts[b])} of its own" + (f" and {missing} of padding" if missing else ", no padding")
     st.html(
-        f'<p class="hl-line"><b>Text {found.numbers[b]}:</b> {own}{padding if missing else ""} '
-        f'<span class="hl-quiet">({found.T} positions: {counted})</span></p>'
+        f'<p class="hl-line hl-two-lines"><b>Text {found.numbers[b]}</b> '
+        f'<span class="hl-quiet">({found.T} positions: {counted}):</span> {own}{padding if missing else ""}</p>'
     )
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from mha import figures, measures
-from mha.arrays import Array
 from mha.ui import address, browser, show
 from mha.ui.compute import Pass
 
@@ -31,27 +30,21 @@ def position_labels(tokens: tuple[str, ...]) -> list[str]:
     return [f"{i + 1} {figures.plain_label(token)}" for i, token in enumerate(tokens)]
 
 
-def all_heads(run: Pass, *, with_mean: bool = False) -> None:
-    """A map per head, and their mean if wanted."""
-    count = run.trace.weights.shape[1]
-    _draw(run, run.trace.weights[0], list(range(count)), head_names(count), key="all_heads", with_mean=with_mean)
+def all_heads(run: Pass, *, with_mean: bool = False, **layout: Any) -> None:
+    """A map per head, and their mean if wanted; layout: as `figures.head_maps` has it, where there is room."""
+    heads = list(range(run.trace.weights.shape[1]))
+    layout |= {"columns_per_row": 2} if browser.is_narrow() else {}
+    _draw(run, heads, key="all_heads", with_mean=with_mean, **layout)
 
 
 def one_head(run: Pass) -> None:
     """One head, large."""
     h = choose_head(run)
-    _draw(run, run.trace.weights[0], [h], [f"Head {h + 1}"], key="one_head", show_values=True, height=500)
+    _draw(run, [h], key="one_head", show_values=True, height=500)
 
 
 def _draw(
-    run: Pass,
-    weights: Array,
-    heads: list[int],
-    names: list[str],
-    *,
-    key: str,
-    with_mean: bool = False,
-    **layout: Any,
+    run: Pass, heads: list[int], *, key: str, with_mean: bool = False, show_values: bool = False, **layout: Any
 ) -> None:
     def picked(per_head: Any, mean: Callable[..., Any]) -> Any:
         """The chosen heads of (H, ...), and what stands for their mean behind them."""
@@ -60,22 +53,22 @@ def _draw(
 
     shape = run.mask.allowed.shape[1:]
     rules = [(rule.name, picked(np.broadcast_to(rule.allowed[0], shape), np.any)) for rule in run.mask.rules]
-    values, allowed = picked(weights, np.mean), picked(run.mask.allowed[0], np.any)
-    names = [*names, MEAN] if with_mean else names
+    values, allowed = picked(run.trace.weights[0], np.mean), picked(run.mask.allowed[0], np.any)
+    names = [f"Head {h + 1}" for h in heads] + [MEAN] * with_mean
     colours = [figures.HEAD_COLOURS[h] for h in heads] + [figures.MEAN_COLOUR] * with_mean
     figure = figures.head_maps(
         values,
         run.tokens,
-        run.tokens,
+        run.keys,
         names=names,
         allowed=allowed,
         rules=rules,
         colours=colours,
         theme=show.theme(),
-        **fitting(),
-        **layout,
+        show_values=show_values,
+        **layout | fitting(),
     )
-    show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.tokens, names=names, allowed=allowed))
+    show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed))
 
 
 def fitting() -> dict[str, Any]:
@@ -134,16 +127,15 @@ def _in_words(run: Pass, h: int, i: int, keys: list[int]) -> str:
     return f"<dt>{show.swatch(figures.HEAD_COLOURS[h])}Head {h + 1}</dt><dd>{said}</dd>"
 
 
-def numbers(run: Pass, keys: tuple[str, ...] | None = None) -> None:
-    """Every weight of every head as a table, made only when it is opened; keys: what is looked at, if other tokens."""
+def numbers(run: Pass) -> None:
+    """Every weight of every head as a table, made only when it is opened."""
     closed = st.expander("The numbers", key="numbers", on_change="rerun")
     if not closed.open:
         return
     with closed:
         weights, allowed = run.trace.weights[0], run.trace.mask[0]
         h, i, j = np.indices(weights.shape).reshape(3, -1)
-        labels = np.array(position_labels(run.tokens), dtype=object)
-        key_labels = labels if keys is None else np.array(position_labels(keys), dtype=object)
+        labels, key_labels = (np.array(position_labels(tokens), dtype=object) for tokens in (run.tokens, run.keys))
         table = pd.DataFrame(
             {
                 "head": h + 1,

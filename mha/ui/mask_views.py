@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from mha import figures
-from mha.arrays import Array, Booleans
+from mha.arrays import Booleans
 from mha.batches import Batch, embed_batch
 from mha.config import Model
 from mha.conventions import Convention, no_key_row
@@ -23,7 +23,8 @@ from mha.masks import Rule
 from mha.ui import address, browser, compute, lines, maps, show
 from mha.ui.compute import Pass
 
-TRUE_MEANS = "True, or a checked box, means “may look”. A cell that several rules block needs all of them off to open."
+TRUE_MEANS = "True, or a checked box, means “may look”."
+SEVERAL = "A cell that several rules block opens only when all of them are off."
 WHY = {
     "padding": "the key stands behind the text's valid length",
     "causal": "the key stands after the query",
@@ -34,7 +35,6 @@ WHY = {
 PERCENT = "%.1f %%"
 MOST_SIDE_BY_SIDE = 8  # heads in one row
 NAMED = 3  # keys named as those that gained most
-THREE_NARROW = 275  # px: three charts side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,47 +100,50 @@ def sentence(run: Masked) -> str:
 def all_heads(run: Masked) -> None:
     """Three maps of every head: before, after, difference."""
     count = run.trace.weights.shape[1]
-    narrow = browser.is_narrow()
-    side_by_side = 2 if narrow else min(count, MOST_SIDE_BY_SIDE)
-    options = {"columns_per_row": side_by_side} | ({"width": 360} if narrow else {})
-    before, after, change = (st.container(gap="xsmall") for _ in range(3))
-    _three(run, list(range(count)), before, after, change, options, key="all")
+    columns_per_row = {"columns_per_row": 2 if browser.is_narrow() else MOST_SIDE_BY_SIDE} if count > 3 else {}
+    _three(run, list(range(count)), key="all", **columns_per_row)
 
 
 def one_head(run: Masked) -> None:
-    """The same three maps of one head, larger."""
-    h = maps.choose_head(run)
-    places = st.columns(3)
-    _three(run, [h], *places, {"width": 360 if browser.is_narrow() else THREE_NARROW, "show_values": True}, key="one")
+    """The same three maps of one head, larger, with their numbers."""
+    _three(run, [maps.choose_head(run)], key="one", show_values=True)
 
 
-def _three(run: Masked, heads: list[int], before: Any, after: Any, change: Any, options: Any, *, key: str) -> None:
+def _three(run: Masked, heads: list[int], *, key: str, **layout: Any) -> None:
+    """The maps of these heads as one picture."""
+    panels = _panels(run, heads)
+    names = [run.names[h] for h in heads]
+    figure = figures.stacked_maps(
+        panels,
+        run.tokens,
+        run.tokens,
+        names=names,
+        colours=[figures.HEAD_COLOURS[h] for h in heads],
+        theme=show.theme(),
+        **maps.fitting(),
+        **layout,
+    )
+    said = [
+        f"{panel.title}. "
+        + figures.describe_maps(
+            panel.values, run.tokens, run.tokens, names=names, allowed=panel.allowed, kind=panel.kind
+        )
+        for panel in panels
+    ]
+    show.chart(figure, key=key, alt=" ".join(said))
+
+
+def _panels(run: Masked, heads: list[int]) -> list[figures.Panel]:
     was, now, allowed = run.effect.before.weights[0], run.trace.weights[0], run.mask.allowed[0]
     gained = now - was
     bound = float(np.abs(gained).max()) or 1.0  # the same for all heads
     rules = [(rule.name, np.broadcast_to(rule.allowed[0], allowed.shape)[heads]) for rule in run.mask.rules]
-    shared: dict[str, Any] = {
-        "names": [f"Head {h + 1}" for h in heads],
-        "colours": [figures.HEAD_COLOURS[h] for h in heads],
-        "theme": show.theme(),
-        **options,
-    }
-    with before:
-        _maps("Before: no rule", was[heads], run, key=f"{key}_before", **shared)
-    with after:
-        title = "After: blocked cells are hatched"
-        _maps(title, now[heads], run, key=f"{key}_after", allowed=allowed[heads], rules=rules, **shared)
-    with change:
-        title = "Difference: after minus before"
-        _maps(title, gained[heads], run, key=f"{key}_difference", kind="difference", bound=bound, **shared)
-
-
-def _maps(title: str, values: Array, run: Masked, *, key: str, **options: Any) -> None:
-    st.html(f'<p class="hl-line"><b>{escape(title)}</b></p>')
-    figure = figures.head_maps(values, run.tokens, run.tokens, **options)
-    described = {name: options[name] for name in ("names", "allowed", "kind") if name in options}
-    alt = f"{title}. {figures.describe_maps(values, run.tokens, run.tokens, **described)}"
-    show.chart(figure, key=key, alt=alt)
+    after = "After" if allowed.all() else "After: blocked cells are hatched"
+    return [
+        figures.Panel("Before: no rule", was[heads]),
+        figures.Panel(after, now[heads], allowed=allowed[heads], rules=rules),
+        figures.Panel("Difference: after minus before", gained[heads], kind="difference", bound=bound),
+    ]
 
 
 def why_blocked(run: Masked) -> None:
@@ -162,6 +165,8 @@ def why_blocked(run: Masked) -> None:
     st.html(f'<p class="hl-line">{verdict} Its weight was {was:.4f} without any rule {after}.</p>')
     for name in names:
         show.line(f"{name}: {WHY.get(name, 'the rule says so')}.", quiet=True)
+    if len(names) > 1:
+        show.line(SEVERAL, quiet=True)
     if run.trace.empty_rows[0, h, i]:
         show.line(f"Row {i + 1} of head {h + 1} has no key left.", quiet=True)
 

@@ -34,7 +34,7 @@ def against_pytorch(run: Pass) -> None:
         return
     with st.spinner("Checking against PyTorch"):
         _load_torch()
-        _report(torch_engine.check(run.trace, run.X, run.X, run.X, run.weights))
+        _report(torch_engine.check(run.trace, run.X, run.key_vectors, run.key_vectors, run.weights))
 
 
 @st.cache_resource(show_spinner=False)

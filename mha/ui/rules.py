@@ -27,6 +27,7 @@ LARGEST_GRID = 24  # tokens; more check boxes than 24 x 24 nobody wants to click
 CARD = 128  # px
 QUERIES, BOX, WIDEST_GRID = 120, 76, 640  # px: the columns of the grid, and all of it
 FARTHEST = config.MAX_TOKENS - 1
+REACH = 2  # keys to either side, until something else is set
 Ranges = tuple[tuple[int, int], ...]  # first and last key of each head, from 1; last below first is no key
 
 ALL_HEADS = 0  # of the heads a grid is for: these count from 1
@@ -131,7 +132,7 @@ def _padding_lengths(batch: Batch, *, on: bool) -> list[int]:
     if not on:
         show.line(_in_few_words(lens), quiet=True)
         return lens
-    with st.popover(_in_few_words(lens)):
+    with st.popover(_in_few_words(lens), type="tertiary"):
         st.caption(f"valid_lens, from 0 to {batch.T}: the first so many keys of a text may be looked at.")
         with st.container(horizontal=True):
             for b, number in enumerate(batch.numbers):
@@ -166,8 +167,7 @@ def _is_number(text: str) -> bool:
 
 
 def _window() -> tuple[int, int]:
-    state = st.session_state
-    with st.popover(f"{state.get('left', 2)} left, {state.get('right', 2)} right"):
+    with st.popover(f"{_reach('left')} left, {_reach('right')} right", type="tertiary"):
         left, right = (
             address.bound(
                 st.number_input,
@@ -175,12 +175,20 @@ def _window() -> tuple[int, int]:
                 key=side,
                 min_value=0,
                 max_value=FARTHEST,
-                value=default,
+                value=REACH,
                 help=f"A query may look at so many keys to its {side}, and at its own position.",
             )
-            for side, default in (("left", 2), ("right", 2))
+            for side in ("left", "right")
         )
     return int(left), int(right)
+
+
+def _reach(side: str) -> int:
+    """What the field of this side will show, known before it is drawn: it stands below the label that says it."""
+    linked = address.given(side) or ""
+    if _is_number(linked) and int(linked) <= FARTHEST:
+        return int(linked)
+    return st.session_state.get(side, REACH)
 
 
 def halves(num_heads: int, T: int) -> Ranges:
@@ -198,7 +206,7 @@ def _key_ranges(num_heads: int, T: int, *, on: bool) -> Rule:
         kept = st.session_state["_keys"] = None
     ranges = blocks if kept is None else tuple((min(first, T + 1), min(last, T)) for first, last in kept)
     if on:
-        with st.popover("own blocks" if ranges == blocks else "as set"):
+        with st.popover("own blocks" if ranges == blocks else "as set", type="tertiary"):
             st.caption(f"The keys that each head may look at, within 1 to {T}. “To” before “from”: none.")
             for h, (first, last) in enumerate(ranges):
                 st.session_state[f"from_{h}"], st.session_state[f"to_{h}"] = first, last

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from mha import figures
+from mha.figures.ready import ReadyFigure
 
 QUOTED = 40  # characters of a token inside a sentence; the rest is an ellipsis
 
@@ -37,7 +38,9 @@ def notes(lines: Iterable[str]) -> None:
 
 def chart(figure: dict[str, Any], *, key: str, alt: str) -> None:
     """A figure of ours, with its text alternative."""
-    st.plotly_chart(figures.ReadyFigure(figure), key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch")
+    # Our figures carry their own looks: Streamlit's theme would only be merged in, drawn over and paid for.
+    ready = ReadyFigure(figure)
+    st.plotly_chart(ready, key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch", theme=None)
 
 
 def quoted(token: str) -> str:

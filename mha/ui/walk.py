@@ -13,6 +13,7 @@ from mha import figures
 from mha.arrays import Array
 from mha.config import Model
 from mha.figures import Matrix, Outline
+from mha.figures.ready import ReadyFigure
 from mha.rounding import WrittenSum, written, written_sum
 from mha.steps import Steps, steps
 from mha.ui import address, browser, compute, maps, show
@@ -483,10 +484,11 @@ def _draw(narrow: bool, key: str, *shown: Matrix) -> None:
     width = _NARROW_WIDTH if narrow else figures.MATRICES_WIDTH
     figure = figures.matrices(shown, width=width, stacked=narrow, theme=show.theme())
     st.plotly_chart(
-        figures.ReadyFigure(figure),
+        ReadyFigure(figure),
         key=f"matrices_{key}",
         alt=figures.describe_matrices(shown),
         config=figures.CHART_CONFIG,
+        theme=None,
         width=width,
     )
 

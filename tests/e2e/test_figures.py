@@ -14,11 +14,18 @@ TRAPS = [
 ]  # fmt: skip
 NAMES = ["Head 1", "Head 2", "Head 3"]
 
-# Where cell (i, j) of a map is on the screen.
-CELL = """([trace, i, j]) => {
-  const plot = document.querySelector('#figure'), { xaxis, yaxis } = plot._fullLayout;
-  const box = plot.querySelector('.nsewdrag').getBoundingClientRect(), map = plot.data[trace];
-  return [box.left + xaxis.d2p(map.x0 + j), box.top + yaxis.d2p(map.y0 + i)];
+# Where cell (i, j) of map m is on the screen, by the frames around the maps, and in cells of the axes.
+CELL = """([m, i, j]) => {
+  const plot = document.querySelector('#figure'), { xaxis, yaxis, shapes } = plot._fullLayout;
+  const frames = shapes.find((shape) => shape.path.includes('Z')).path.split('Z');
+  const [left, upper] = frames[m].slice(1).split(/[ HV]/).map(Number);
+  const box = plot.querySelector('.nsewdrag').getBoundingClientRect(), x = left + 0.5 + j, y = upper + 0.5 + i;
+  return [box.left + xaxis.d2p(x), box.top + yaxis.d2p(y), x, y];
+}"""
+
+ON_CELL = """([x, y]) => {
+  const point = document.querySelector('#figure')._hoverdata?.[0];
+  return point && Math.abs(point.x - x) < 0.01 && Math.abs(point.y - y) < 0.01;
 }"""
 
 # Texts that reach over the borders of the figure, or lie outside.
@@ -51,12 +58,12 @@ def draw(page, tmp_path):
     return drawn
 
 
-def hovered(page, trace, i, j):
-    """The lines of the hover over a cell."""
-    x, y = page.evaluate(CELL, [trace, i, j])
+def hovered(page, m, i, j):
+    """The lines of the hover over a cell of map m."""
+    x, y, *place = page.evaluate(CELL, [m, i, j])
     page.mouse.move(x - 1, y - 1)
     page.mouse.move(x, y)
-    page.wait_for_function(f"document.querySelector('#figure')._hoverdata?.[0]?.pointNumber.join() === '{i},{j}'")
+    page.wait_for_function(ON_CELL, arg=place)
     lines = page.locator(".hoverlayer .hovertext tspan.line").all_text_contents()
     return [line.replace("\u2068", "").replace("\u2069", "") for line in lines]
 
@@ -87,6 +94,18 @@ def test_a_blocked_cell_says_which_rule_and_a_true_zero_says_zero(page, draw):
     assert hovered(page, 0, 0, 1) == ["%{x} & <b>", "query 1 “a” may not look at key 2 “b”", "blocked by causal"]
     assert hovered(page, 0, 3, 2)[-1] == "blocked by a %{x} rule"
     assert hovered(page, 0, 0, 3)[-1] == "blocked by causal and a %{x} rule"
+
+
+def test_every_map_of_one_array_names_its_own_head_in_the_hover(page, draw):
+    T, names = 23, ["Head 1", "Head 2", "Mean of <b>"]
+    tokens = [f"t{i}" for i in range(T)]
+    weights = weights_of(3, T, T)
+    figure = head_maps(weights, tokens, tokens, names=names)
+    assert len(figure["data"]) == 3  # all maps, the scale, the words
+    draw(figure)
+    for m, name in enumerate(names):
+        said = hovered(page, m, 5, 9)
+        assert said == [name, "query 6 “t5” looks at key 10 “t9”", f"weight {np.float32(weights[m, 5, 9]):.4f}"]
 
 
 WIDE = "我" * 12  # twelve characters are never shortened, and none are wider

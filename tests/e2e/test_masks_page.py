@@ -19,15 +19,26 @@ from tests.e2e.plots import PLOT
 TEXTS = "one two three four\nfive six"
 T, H, WIDTH = 4, 2, 8
 ROW = 35  # px of a row of Streamlit's tables
-BEFORE, AFTER, DIFFERENCE = range(3)
+BEFORE, AFTER, DIFFERENCE = PANELS = ("Before", "After", "Difference")
+ONLY = ""  # a picture that has no panels
 
-# The maps of the n-th picture: a cell without a number is null in JSON and NaN here.
-MAPS = """(place) => {
-  const plot = document.querySelectorAll('.js-plotly-plot')[place];
+# The maps of one panel of the picture: a cell without a number is null in JSON and NaN here.
+MAPS = """(panel) => {
+  const plot = document.querySelector('.js-plotly-plot');
   if (!plot || !plot.data || !plot.querySelector('.heatmaplayer image')) return null;
-  return plot.data.filter((trace) => trace.coloraxis && /^Head/.test(trace.name)).map((trace) => trace.z.bdata
+  const title = panel ? new RegExp(`^Head [0-9]+ · ${panel}`) : /^Head [0-9]+$/;
+  return plot.data.filter((trace) => trace.coloraxis && title.test(trace.name)).map((trace) => trace.z.bdata
     ? {bdata: trace.z.bdata, shape: trace.z.shape}
     : Array.from(trace.z, (row) => Array.from(row, (cell) => Number.isFinite(cell) ? cell : null)));
+}"""
+
+
+# Where a cell of the first map of a panel is on the screen.
+CELL = """([panel, i, j]) => {
+  const plot = document.querySelector('.js-plotly-plot'), { xaxis, yaxis } = plot._fullLayout;
+  const map = plot.data.find((trace) => trace.coloraxis && trace.name.includes(`· ${panel}`));
+  const box = plot.querySelector('.nsewdrag').getBoundingClientRect();
+  return [box.left + xaxis.d2p(map.x0 + j), box.top + yaxis.d2p(map.y0 + i)];
 }"""
 
 
@@ -46,9 +57,9 @@ def masks_page(open_page, **settings: object) -> Page:
     return open_page("masks", **{"texts": TEXTS, "heads": H, "width": WIDTH, **settings})
 
 
-def painted(page: Page, place: int) -> np.ndarray | None:
-    found = page.evaluate(MAPS, place)
-    if found is None:
+def painted(page: Page, panel: str) -> np.ndarray | None:
+    found = page.evaluate(MAPS, panel)
+    if not found:
         return None
     return np.array([_numbers(z) for z in found], dtype=np.float32)
 
@@ -69,19 +80,19 @@ def expected(b: int, *on: masks.Rule) -> list[np.ndarray]:
     return [values.astype(np.float32) for values in (before, hidden, after - before)]
 
 
-def wait_until_painted(page: Page, place: int, wanted: np.ndarray) -> None:
-    """Until the picture holds exactly these numbers; what it holds instead is in the error."""
+def wait_until_painted(page: Page, panel: str, wanted: np.ndarray) -> None:
+    """Until the panel holds exactly these numbers; what it holds instead is in the error."""
     for _ in range(200):
-        found = painted(page, place)
+        found = painted(page, panel)
         if found is not None and np.array_equal(found, wanted, equal_nan=True):
             return
         page.wait_for_timeout(50)  # a poll: the numbers are compared here, bit by bit
-    np.testing.assert_array_equal(painted(page, place), wanted)
+    np.testing.assert_array_equal(painted(page, panel), wanted)
 
 
 def assert_painted(page: Page, b: int, *on: masks.Rule) -> None:
-    for place, wanted in enumerate(expected(b, *on)):
-        wait_until_painted(page, place, wanted)
+    for panel, wanted in zip(PANELS, expected(b, *on), strict=True):
+        wait_until_painted(page, panel, wanted)
 
 
 def switch(page: Page, label: str) -> None:
@@ -114,12 +125,9 @@ def test_a_rule_is_painted_named_in_the_hover_and_taken_back(open_page, label):
 
 
 def hover(page: Page, i: int, j: int) -> None:
-    """Over a cell of head 1 in the second picture, which shows the weights after."""
-    plot = page.locator(PLOT).nth(AFTER)
-    plot.scroll_into_view_if_needed()
-    box = plot.locator(".heatmaplayer image").first.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] * (j + 0.5) / T, box["y"] + box["height"] * (i + 0.5) / T, steps=3)
+    """Over a cell of head 1 among the weights after."""
+    page.locator(PLOT).scroll_into_view_if_needed()
+    page.mouse.move(*page.evaluate(CELL, [AFTER, int(i), int(j)]), steps=3)
 
 
 def test_rules_travel_in_the_address(open_page, fresh_page):
@@ -205,17 +213,17 @@ def test_cross_attention_both_ways(open_page):
         found = attend(X, Y, Y, weights, mask=mask).weights
         return np.where(mask.allowed, found, np.nan)[0].astype(np.float32)
 
-    wait_until_painted(page, 0, wanted())
+    wait_until_painted(page, ONLY, wanted())
     switch(page, "Causal")
-    wait_until_painted(page, 0, wanted(masks.causal(2, 4)))
+    wait_until_painted(page, ONLY, wanted(masks.causal(2, 4)))
     page.get_by_role("spinbutton", name="Valid length").fill("1")
     page.get_by_role("spinbutton", name="Valid length").press("Enter")
-    wait_until_painted(page, 0, wanted(masks.causal(2, 4), masks.valid_lens([1], 4)))
+    wait_until_painted(page, ONLY, wanted(masks.causal(2, 4), masks.valid_lens([1], 4)))
     switch(page, "Causal")
-    wait_until_painted(page, 0, wanted(masks.valid_lens([1], 4)))
+    wait_until_painted(page, ONLY, wanted(masks.valid_lens([1], 4)))
     page.get_by_role("button", name="NumPy article").click()
     page.locator(f"{PLOT} .ytick text", has_text="q4").first.wait_for()
-    drawn = painted(page, 0)
+    drawn = painted(page, ONLY)
     assert drawn is not None
     assert drawn.shape == (5, 4, 6)
     assert np.isnan(drawn[:, :, 3:]).all()
