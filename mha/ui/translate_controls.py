@@ -14,9 +14,9 @@ from mha.ui.translate_run import Chosen, Translated
 
 WEIGHTS = {"work shared": "shared", "one head": "one_head"}
 WHERE = {"Cross-attention": "cross", "Encoder": "encoder", "Decoder": "decoder"}
-NOTHING, BLOCKS, WINDOW, POSITIONS, FIRST = "Nothing", "Equal blocks", "Window", "Own positions", "Words 1 to i"
+NONE, BLOCKS, WINDOW, POSITIONS, FIRST = "None", "Equal blocks", "Window", "Own positions", "Words 1 to i"
 SAYS = {
-    NOTHING: "no restriction",
+    NONE: "no restriction",
     BLOCKS: "each head its own block of what there is to look at, as in the exercise’s halves",
     WINDOW: "row i looks only so far back and on, counted in positions",
     POSITIONS: "each head at positions of its own",
@@ -70,13 +70,13 @@ class _Limit:
 def _limits() -> list[_Limit]:
     kind = address.bound(
         st.selectbox,
-        "May look at",
+        "Restriction",
         key="limit",
         options=list(SAYS),
         width=140,
         help="; ".join(f"**{name}**: {says}" for name, says in SAYS.items()) + ".",
     )
-    if kind == NOTHING:
+    if kind == NONE:
         return []
     if kind == FIRST:
         return [_Limit("cross", FirstWords(_whole("Further words (k)", "ahead", 0)))]

@@ -140,18 +140,15 @@ def _crossing(run: Translated, at: Crossing) -> str:
     shows = [head for head in said if head.shows]
     pair = show.phrase(run.source[at.source_tens : at.source_units + 1])
     turned = show.phrase(run.produced[at.target_units : at.target_tens + 1])
-    begin = f"<b>The crossing.</b> {pair} becomes {turned}. "
+    begin = f"<b>The crossing.</b> {pair} becomes {turned}: "
     if not shows:
         best = max(said, key=lambda head: head.units + head.tens)
         return (
-            f"{begin}No head looks most at {units} for {unit} and most at {tens} for {ten}; head {best.head + 1} comes "
+            f"{begin}no head looks most at {units} for {unit} and most at {tens} for {ten}; head {best.head + 1} comes "
             f"nearest: {_both(best)}."
         )
-    return begin + " ".join(
-        f"Head {head.head + 1} shows it: it looks most at {units} while {unit} is produced, and at {tens} for {ten} "
-        f"({_both(head)})."
-        for head in shows
-    )
+    who = " and ".join(f"head {head.head + 1} ({_both(head)})" for head in shows)
+    return f"{begin}{units} is looked at most while {unit} is produced, and {tens} for {ten}, in {who}."
 
 
 def _both(head: HeadAtCrossing) -> str:

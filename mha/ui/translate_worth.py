@@ -32,7 +32,7 @@ def measured(run: Translated) -> None:
 
 def _this_number(run: Translated) -> str:
     words = show.phrase(run.translation.words) if run.translation.words else "nothing"
-    seen = "kept from training" if is_held_out(run.number) else "not kept from training"
+    seen = "held out of training" if is_held_out(run.number) else "not held out of training"
     begin = f"{run.number:,} ({seen}) becomes {words}"
     if run.is_right:
         return f"{begin}: right."
@@ -45,7 +45,7 @@ def _this_number(run: Translated) -> str:
 def _held_out(run: Translated) -> str:
     intact = accuracy(run.chosen.name, FREE)
     if run.chosen.rules == FREE:
-        return f"Of {len(intact.right)} held-out numbers {_count(intact)} come out right."
+        return f"{_of(intact)} held-out numbers come out right."
     now = accuracy(run.chosen.name, run.chosen.rules)
     parts = now.by_crossing()
     by_crossing = f"{_of(parts[False])} without a crossing, {_of(parts[True])} with one"
