@@ -8,6 +8,7 @@ PAGES = [
     st.Page("pages/masks.py", title="Masks"),
     st.Page("pages/cross.py", title="Cross-attention"),
     st.Page("pages/restriction.py", title="Restriction"),
+    st.Page("pages/translate.py", title="Translate"),
 ]
 
 st.navigation(PAGES, position="top").run()

@@ -68,7 +68,7 @@ def test_all_twelve_heads_go_off_one_at_a_time_in_order() -> None:
     numbers = sample()[::25]
     results = dict(heads_off(translator(), numbers))
     assert list(results) == [Head(name, h) for name in ("encoder", "decoder", "cross") for h in range(4)]
-    assert list(results) == list(all_heads(translator()))
+    assert list(results) == list(all_heads(translator().weights.num_heads))
     for head, result in results.items():
         assert (result.right == accuracy(translator(), numbers, head.off()).right).all()
     rows = next(heads_off(translator(), numbers))  # one at a time: a page can show how far it is

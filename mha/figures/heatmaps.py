@@ -14,7 +14,7 @@ from mha.arrays import Array, Booleans, boolean_array, real_array
 from mha.figures import blocked as marks
 from mha.figures.grid import FONT, SMALL_FONT, Grid, grid
 from mha.figures.labels import full_label, literal_name, plain_label, plain_name, short_label
-from mha.figures.palette import Colourscale, Theme, colour_at, default_colours, ink_on, theme_named
+from mha.figures.palette import MARKED, Colourscale, Theme, colour_at, default_colours, ink_on, theme_named
 from mha.figures.plain import plain_layout
 from mha.figures.scale import Word, packed, scale_trace, scale_words
 
@@ -80,6 +80,7 @@ class _Maps:
     low: float  # ends of the colour scale
     high: float
     title: str = ""
+    marked_row: int | None = None
 
     @property
     def scale(self) -> tuple[str, float, float]:
@@ -104,6 +105,7 @@ def head_maps(
     height: int = HEIGHT,
     theme: str = "light",
     show_values: bool = False,
+    marked_row: int | None = None,
 ) -> Figure:
     """M maps of (Tq, Tk) cells on one colour scale, as the dict of a Plotly figure.
 
@@ -116,9 +118,14 @@ def head_maps(
     maps; None takes the largest absolute value).
     columns_per_row, width, height: maps side by side and px of the chart, as in `grid`; maps of Tq = Tk are square at
     that width. show_values writes the numbers into the cells if they fit (`numbers_fit`).
+    marked_row: a row, from 0, that a line is drawn around in every map.
     Raises ValueError for shapes that do not fit, and for no token at all.
     """
     maps = _checked(values, rows, columns, names, allowed, rules, empty_rows, kind, bound, colours)
+    if marked_row is not None:
+        if not 0 <= marked_row < len(rows):
+            raise ValueError(f"expected marked_row from 0 to {len(rows) - 1}, got {marked_row}")
+        maps = replace(maps, marked_row=marked_row)
     place = grid(len(maps.values), rows, columns, columns_per_row=columns_per_row, width=width, height=height)
     return _figure([maps], place, theme_named(theme), show_values=show_values)
 
@@ -414,7 +421,7 @@ def _axis(
 def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, Any]]:
     """Every mark of one kind in all maps is one path: a shape costs about as much as a map."""
     words_fit = _empty_row_words_fit(place)
-    hatch = frames = strikes = ""
+    hatch = frames = strikes = marked = ""
     for p, maps in enumerate(panels):
         for m in range(place.maps):
             x, y = place.corner(m, p)
@@ -424,9 +431,12 @@ def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, An
             hatched = maps.blocked[m] & ~maps.empty[m, :, None] if words_fit else maps.blocked[m]
             if hatched.any():
                 hatch += marks.hatch_path(hatched, xs, ys, place.cell_width)
+            if maps.marked_row is not None:
+                top, bottom = ys[maps.marked_row : maps.marked_row + 2]
+                marked += f"M{xs[0]} {top}H{xs[-1]}V{bottom}H{xs[0]}Z"
             if not words_fit:
                 strikes += _strikes(maps.empty[m], xs, y)
-    paths = [(hatch, looks.hatch, 1.0), (frames, looks.frame, 1.0), (strikes, looks.quiet, 1.5)]
+    paths = [(hatch, looks.hatch, 1.0), (frames, looks.frame, 1.0), (strikes, looks.quiet, 1.5), (marked, MARKED, 2.5)]
     return [_path(path, colour, width) for path, colour, width in paths if path]
 
 

@@ -12,6 +12,7 @@ HEAD_COLOURS = (
     "#738255", "#be73dc", "#557391", "#0aa082", "#af4673", "#8291af", "#377319", "#8273be",
 )  # fmt: skip
 MEAN_COLOUR = "#808080"  # no head's own
+MARKED = "#e0820a"  # the line around a marked row: no hue of the weights' scales, seen on light and on dark
 
 Colourscale = list[tuple[float, str]]
 

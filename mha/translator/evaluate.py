@@ -76,14 +76,14 @@ def accuracy(translator: Translator, numbers: Integers, rules: Rules = FREE) -> 
     return Accuracy(numbers, np.concatenate(right))
 
 
-def all_heads(translator: Translator) -> tuple[Head, ...]:
-    """Every head, in the order of ATTENTIONS."""
-    return tuple(Head(name, head) for name in ATTENTIONS for head in range(translator.weights.num_heads))
+def all_heads(num_heads: int) -> tuple[Head, ...]:
+    """Every head, in the order of ATTENTIONS, each of which has `num_heads`."""
+    return tuple(Head(name, head) for name in ATTENTIONS for head in range(num_heads))
 
 
 def heads_off(translator: Translator, numbers: Integers) -> Iterator[tuple[Head, Accuracy]]:
     """The accuracy with each head switched off, alone: one after the other, so that a page can show how far it is."""
-    for head in all_heads(translator):
+    for head in all_heads(translator.weights.num_heads):
         yield head, accuracy(translator, numbers, head.off())
 
 

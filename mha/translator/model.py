@@ -43,10 +43,12 @@ class Translation:
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """One of the three attentions: every step of it, and which rule blocked which cell."""
+    """One of the three attentions: every step of it, which rule blocked which cell, and what went in."""
 
     trace: Trace
     mask: masks.Mask
+    queries: Array  # (B, Tq, D)
+    keys: Array  # (B, Tk, D), the values too
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +159,7 @@ class Translator:
         normed = self._norm("encoder.attention_norm", x)
         trace = attend(normed, normed, normed, self._attentions["encoder"], mask=mask)
         x = self._feed_forward("encoder", x + trace.output)
-        return self._norm("encoder.final_norm", x), Attention(trace, mask)
+        return self._norm("encoder.final_norm", x), Attention(trace, mask, normed, normed)
 
     def _decode(
         self, fed: Integers, memory: Array, lens: Integers, rules: Rules, *, first_row: int
@@ -176,13 +178,14 @@ class Translator:
         y = self._embedded("target", fed)
         normed = self._norm("decoder.attention_norm", y)
         trace = attend(normed[:, rows], normed, normed, self._attentions["decoder"], mask=mask)
+        own_attention = Attention(trace, mask, normed[:, rows], normed)
         y = y[:, rows] + trace.output
         normed = self._norm("cross.attention_norm", y)
         cross = attend(normed, memory, memory, self._attentions["cross"], mask=cross_mask)
         y = self._feed_forward("decoder", y + cross.output)
         arrays = self.weights.arrays
         scores = self._norm("decoder.final_norm", y) @ arrays["output.W"] + arrays["output.b"]
-        return scores, Attention(trace, mask), Attention(cross, cross_mask)
+        return scores, own_attention, Attention(cross, cross_mask, normed, memory)
 
     def _embedded(self, side: str, ids: Integers) -> Array:
         return self.weights.arrays[f"{side}.embedding"][ids] + sinusoidal_positions(ids.shape[1], self.weights.d_model)

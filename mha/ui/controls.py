@@ -24,18 +24,25 @@ class Settings:
     """What holds for all pages."""
 
     text: str
-    split: str
-    model: Model
-    with_mean: bool
+    split: str = config.SPLITS[0]
+    model: Model = PRESETS[0].model
+    with_mean: bool = False
 
 
 Draw = Callable[[Settings], Callable[[], Taken] | None]  # draws a page; what it returns makes what can be taken away
 
 
-def page(title: str, draw: Draw, field: Callable[[], str] | None = None, text_key: str = "text") -> None:
+def page(
+    title: str,
+    draw: Draw,
+    field: Callable[[], str] | None = None,
+    text_key: str = "text",
+    sidebar: Callable[[], None] | None = None,
+) -> None:
     """A whole page, cold or not: the shared sidebar, and the body, which `draw` fills.
 
-    field: draws another text field than the common one, and returns its text; text_key: its key.
+    field: draws another text field than the common one, and returns its text; text_key: its key. sidebar: is drawn
+    instead of the shared one, for a page that the shared settings do not concern.
 
     The body is a fragment of its own: what someone types reruns the body and leaves the sidebar alone, which saves
     more than half of the work on both ends.
@@ -44,7 +51,9 @@ def page(title: str, draw: Draw, field: Callable[[], str] | None = None, text_ke
     compute.warm_up()
     address.read(title)
     with st.sidebar:
-        shared = _sidebar(text_key)
+        if sidebar:
+            sidebar()
+        shared = {} if sidebar else _sidebar(text_key)
     st.session_state.pop(share.SIDEBAR_TOO, None)  # this run is one of the whole page
     _body(title, shared, draw, field or _text_field)
 

@@ -130,7 +130,11 @@ def arrows(run: Pass) -> None:
 
 def one_token(run: Pass) -> None:
     """What one token looks at, head by head, in words."""
-    i = choose_token(run, "The token that looks", "query")
+    in_words(run, choose_token(run, "The token that looks", "query"))
+
+
+def in_words(run: Pass, i: int) -> None:
+    """What query i (from 0) looks at, head by head."""
     ranked = measures.ranked_keys(run.trace.weights[0, :, i], run.trace.mask[0, :, i], IN_WORDS)
     rows = [_in_words(run, h, i, keys) for h, keys in enumerate(ranked)]
     st.html(f'<dl class="hl-heads">{"".join(rows)}</dl>')
@@ -139,7 +143,7 @@ def one_token(run: Pass) -> None:
 def _in_words(run: Pass, h: int, i: int, keys: list[int]) -> str:
     weights = run.trace.weights[0, h, i]
     keys = [j for j in keys if weights[j] >= SMALLEST_NAMED]
-    named = [f'{show.quoted(run.tokens[j])} <span class="hl-weight">({j + 1}) {weights[j]:.2f}</span>' for j in keys]
+    named = [f'{show.quoted(run.keys[j])} <span class="hl-weight">({j + 1}) {weights[j]:.2f}</span>' for j in keys]
     rest = int(run.trace.mask[0, h, i].sum()) - len(keys)
     if rest:
         left_over = weights.sum() - weights[keys].sum()

@@ -37,18 +37,28 @@ def first(run: Restricted) -> None:
     """The questions, and the page ends there, until the person asks for the numbers; then the answers beside them."""
     questions = _questions(run)
     experiment = _experiment(run)
-    if st.session_state.get(_REVEALED) == experiment:
-        _compared(questions)
+    if is_revealed(experiment):
+        compared(questions)
         return
     show.line("What do you expect? These are the maps without the restriction; the numbers come after your answers.")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="questions"):
-        for question in questions:
-            _choice(question)
-        st.button("Reveal", key="reveal", type="primary", on_click=_reveal, args=(experiment, questions))
+    ask(experiment, questions)
     _what_each_head_may_look_at(run)
     mask = masks.combine(*run.base, shape=run.mask.allowed.shape)
     maps.all_heads(Pass(run.tokens, run.X, run.weights, mask, run.made.baseline))
     raise compute.PageEnds
+
+
+def is_revealed(experiment: Hashable) -> bool:
+    """Whether the numbers of this experiment may be seen."""
+    return bool(st.session_state.get(_REVEALED) == experiment)
+
+
+def ask(experiment: Hashable, questions: Sequence[Question]) -> None:
+    """The questions, and the button that reveals the numbers."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="questions"):
+        for question in questions:
+            _choice(question)
+        st.button("Reveal", key="reveal", type="primary", on_click=_reveal, args=(experiment, questions))
 
 
 def _experiment(run: Restricted) -> Hashable:
@@ -105,7 +115,8 @@ def _reveal(experiment: Hashable, questions: Sequence[Question]) -> None:
     state[_GUESSES] = {question.key: state.get(question.key) for question in questions}
 
 
-def _compared(questions: Sequence[Question]) -> None:
+def compared(questions: Sequence[Question]) -> None:
+    """Each guess beside what was measured."""
     guesses = st.session_state[_GUESSES]
     for question in questions:
         guess = guesses.get(question.key)

@@ -66,7 +66,7 @@ def choose(tokens: Tokens, num_heads: int) -> Chosen:
         rules.length_field("Valid length", T, length, T, key="valid", width=105)
         with st.container(width="content", gap=None):
             causal = controls.causal("Causal")
-            predict = _predict()
+            predict = predict_first()
         _exercise()
     base = [Rule("padding", masks.valid_lens([length], T).allowed)] if length < T else []
     return Chosen(
@@ -229,7 +229,7 @@ def _take_exercise(text: str | None = None) -> None:
     controls.take(EXERCISE, restrict="Equal blocks", causal=False, **words)
 
 
-def _predict() -> bool:
+def predict_first() -> bool:
     """Whether questions come before the numbers."""
     on: bool = address.bound(
         st.toggle,

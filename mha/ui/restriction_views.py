@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from mha import Tokens, embed, figures, masks, measures, restrict
 from mha.config import Model
@@ -184,3 +186,5 @@ def arrows(run: Restricted) -> None:
 def untrained() -> None:
     """What random start values can and cannot show."""
     show.line(f"{explain.UNTRAINED} One seed is one draw: “Many seeds” shows others.", quiet=True)
+    with suppress(StreamlitAPIException):  # a page that is run by its own file has no others to link to
+        st.page_link("pages/translate.py", label="The same with heads that learned something: a trained translator")

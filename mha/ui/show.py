@@ -85,6 +85,11 @@ def quoted(token: str) -> str:
     return f"“<bdi>{escape(shown)}</bdi>”"
 
 
+def phrase(words: Iterable[str]) -> str:
+    """Several words inside a sentence, whole, as HTML."""
+    return f"“{escape(' '.join(words))}”"
+
+
 def swatch(colour: str) -> str:
     """A small square in a head's colour, as HTML."""
     return f'<span class="hl-swatch" style="background:{colour}"></span>'

@@ -1,0 +1,245 @@
+"""The Translate page through AppTest: numbers typed and refused, steps, restrictions, heads off, damaged weights."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from mha.translator import weights as weights_module
+from mha.translator.evaluate import Head, accuracy, heads_off, sample
+from mha.translator.model import Translator
+from mha.translator.numbers import english_words
+from mha.translator.reading import read_number
+from mha.translator.restrictions import FirstWords, HeadPositions, HeadsOff, Rules
+from mha.translator.split import is_held_out
+from mha.translator.weights import drawn_like, load, shipped
+from mha.ui import translate_run
+from mha.ui.translate_controls import read_places
+from tests.samples import run_python
+from tests.test_pages import ROOT, assert_fine, opened
+
+PAGE = ROOT / "pages" / "translate.py"
+WORTH = "What is a head worth?"
+VIEWS = ("All heads", "One step", "Encoder", "Decoder", "Untrained beside", WORTH, "Looking ahead", "Proof")
+
+
+def page(**address: str) -> AppTest:
+    return opened(PAGE, **address)
+
+
+def html(app: AppTest) -> str:
+    return " ".join(block.proto.body for block in app.get("html"))
+
+
+def translator(name: str = "shared") -> Translator:
+    return Translator(load(shipped(name)))
+
+
+def drawn(app: AppTest, key: str = "all_heads") -> np.ndarray:
+    """The maps of the picture, (H, Tq, Tk) float32: NaN where a cell is blocked."""
+    [chart] = [chart for chart in app.get("plotly_chart") if chart.proto.id.endswith(key)]
+    found = []
+    for trace in json.loads(chart.proto.spec)["data"]:
+        if trace["type"] == "heatmap" and "coloraxis" in trace and "Head" in trace["name"]:
+            shape = [int(length) for length in trace["z"]["shape"].split(",")]
+            found.append(np.frombuffer(base64.b64decode(trace["z"]["bdata"]), dtype="<f4").reshape(shape))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("number", ["0", "121121"])  # the fewest and the most words
+def test_every_view_of_short_and_long_numbers(number, view):
+    assert_fine(page(number=number, translate_view=view, word="7"))
+
+
+def test_the_maps_are_those_of_the_library():
+    app = page(number="two hundred and thirty-four")
+    assert_fine(app)
+    source, model = english_words(234), translator()
+    [translation] = model.translate([source])
+    passes = model.follow([source], [translation.produced])
+    for view, name in (("All heads", "cross"), ("Encoder", "encoder"), ("Decoder", "decoder")):
+        attention = getattr(passes, name)
+        wanted = np.where(attention.trace.mask[0], attention.trace.weights[0], np.nan)
+        seen = drawn(page(number="234", translate_view=view))
+        np.testing.assert_array_equal(seen, wanted.astype(np.float32))
+    assert "234 (not held out of training) becomes “zwei hundert vier und dreißig”: right." in html(app)
+    assert "“thirty four” becomes “vier und dreißig”" in html(app)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("twenty eleven", "got &quot;eleven&quot;"),
+        ("cat", "got &quot;cat&quot;"),
+        ("", "got nothing"),
+        ("one one", "got &quot;one&quot;"),
+        ("1000000", "0 to 999,999"),
+    ],
+)
+def test_what_is_no_number_is_refused_and_nothing_is_lost(typed, said):
+    app = page(weights="one head", heads_off="cross2")
+    app.text_input(key="number").set_value(typed).run()
+    assert_fine(app)
+    assert said in html(app)
+    assert app.text_input(key="number").value == typed
+    assert not app.get("plotly_chart")
+    app.text_input(key="number").set_value("45").run()
+    assert app.selectbox(key="weights").value == "one head"
+    assert "45 (" in html(app)
+    assert app.query_params["heads_off"] in ("cross2", ["cross2"])
+
+
+def test_a_random_number_is_one_that_was_held_out():
+    app = page(number="7")
+    app.button(key="random_number").click().run()
+    assert_fine(app)
+    number = read_number(app.text_input(key="number").value)
+    assert is_held_out(number)
+    assert f"{number:,} (held out of training)" in html(app)
+
+
+def test_the_steps_follow_the_translation():
+    app = page(number="34", word="2")
+    assert "Word 2 of 4:" in html(app)
+    app.slider(key="word").set_value(4).run()
+    assert "Word 4 of 4:" in html(app)
+    app.text_input(key="number").set_value("7").run()  # two steps: the word and the end mark
+    assert_fine(app)
+    assert "Word 2 of 2:" in html(app)
+    app.text_input(key="number").set_value("121121").run()
+    assert_fine(app)
+    assert "of 12:" in html(app)
+
+
+def test_the_marked_row_is_the_word_that_is_produced():
+    def marked(word: str) -> list[float]:
+        layout = json.loads(page(number="34", word=word).get("plotly_chart")[0].proto.spec)["layout"]
+        [path] = [shape["path"] for shape in layout["shapes"] if shape["line"]["width"] == 2.5]
+        return [float(y) for y in re.findall(r"M\S+ (\S+?)H", path)]
+
+    first, third = marked("1"), marked("3")
+    assert len(first) == translator().weights.num_heads
+    np.testing.assert_allclose(np.subtract(third, first), 2.0)  # two rows of one unit lower
+
+
+@pytest.mark.parametrize(
+    ("address", "rules"),
+    [
+        ({"heads_off": "cross1"}, Rules(cross=(HeadsOff((0,)),))),
+        ({"limit": "Words 1 to i"}, Rules(cross=(FirstWords(0),))),
+        ({"limit": "Words 1 to i", "ahead": "1", "heads_off": "encoder3"}, None),
+        (
+            {"limit": "Own positions", "head_places": "1; 2,3; 4-5;", "limit_in": "Encoder"},
+            Rules(encoder=(HeadPositions(((0,), (1, 2), (3, 4), ())),)),
+        ),
+    ],
+)
+def test_a_restriction_changes_translation_and_accuracy(address, rules):
+    rules = rules or Rules(encoder=(HeadsOff((2,)),), cross=(FirstWords(1),))
+    app = page(number="234", **address)
+    assert_fine(app)
+    assert "cannot be used" not in html(app)
+    [wanted] = translator().translate([english_words(234)], rules)
+    assert f"becomes “{' '.join(wanted.words)}”" in html(app)
+    result = accuracy(translator(), sample(), rules)
+    parts = result.by_crossing()
+    assert f"Restricted like this, {result.right.sum()} of 500 held-out numbers come out right" in html(app)
+    without, with_one = (f"{parts[crossing].right.sum()} of {len(parts[crossing].right)}" for crossing in (False, True))
+    assert f"{without} without a crossing, {with_one} with one." in html(app)
+
+
+@pytest.mark.parametrize("typed", ["1,2; x", "0; 1; 2; 3", "3-1; 1; 1; 1", "13; 1; 1; 1", "1; 2"])
+def test_positions_that_cannot_be_are_refused(typed):
+    app = page(limit="Own positions", head_places=typed)
+    assert_fine(app)
+    assert "expected positions" in html(app)
+
+
+def test_positions_are_read_from_one_and_kept_from_zero():
+    assert read_places("1, 3 ; 2-4;") == ((0, 2), (1, 2, 3), ())
+
+
+def test_what_a_head_is_worth_is_what_the_library_says():
+    app = page(weights="one head", translate_view=WORTH)
+    assert_fine(app)
+    table = app.dataframe[0].value
+    assert len(table) == 13  # intact and each head off
+    off = accuracy(translator("one_head"), sample(), Head("cross", 2).off())
+    row = table.loc["Cross head 3 off"]
+    assert row["all"] == 100 * off.share
+    assert [row[str(digits)] for digits in range(1, 7)] == [100 * part.share for part in off.by_digits().values()]
+    assert row["crossing True"] == 100 * off.by_crossing()[True].share
+    assert f"Cross head 3 switched off: {off.right.sum()} of 500" in html(app)
+
+
+def test_the_bars_are_of_the_chosen_length():
+    app = page(translate_view=WORTH, digits="6")
+    spec = json.loads(app.get("plotly_chart")[0].proto.spec)
+    bars = {trace["name"]: trace["y"] for trace in spec["data"] if trace["type"] == "bar"}
+    found = dict(heads_off(translator(), sample()))
+    wanted = [100 * found[Head(name, 0)].by_digits()[6].share for name in ("encoder", "decoder", "cross")]
+    assert [bars["Head 1"][place] for place in (1, 5, 9)] == wanted
+
+
+def test_a_guess_comes_before_the_numbers():
+    app = page(predict="true", translate_view=WORTH, weights="one head")
+    assert_fine(app)
+    assert not app.dataframe
+    assert "switched off:" not in html(app)
+    app.selectbox(key="guess_worth").set_value(0).run()
+    app.button(key="reveal").click().run()
+    assert_fine(app)
+    assert "You said Encoder head 1: not so. Measured: Cross head 3" in html(app)
+    assert len(app.dataframe) == 1
+
+
+def test_untrained_weights_beside_are_those_of_their_seed():
+    app = page(number="34", translate_view="Untrained beside", untrained_seed="3")
+    model = translator()
+    [translation] = model.translate([english_words(34)])
+    beside = Translator(drawn_like(model.weights, 3)).follow([english_words(34)], [translation.produced])
+    wanted = np.concatenate([beside.cross.trace.weights[0]]).astype(np.float32)
+    np.testing.assert_array_equal(drawn(app, "untrained_maps")[4:], wanted)
+
+
+@pytest.mark.parametrize("contents", [b"", b"no weights", None])
+def test_damaged_weights_are_said_and_other_pages_work(contents, monkeypatch, tmp_path):
+    if contents is not None:
+        (tmp_path / "shared.safetensors").write_bytes(contents)
+    (tmp_path / "one_head.safetensors").write_bytes(Path(shipped("one_head")).read_bytes())
+    monkeypatch.setattr(weights_module, "_FOLDER", tmp_path)
+    translate_run.translator.clear()
+    app = page()
+    assert_fine(app)
+    assert "shared.safetensors" in html(app)
+    assert app.text_input(key="number").value
+    app.selectbox(key="weights").set_value("one head").run()  # a file of its own
+    assert "becomes “zwei hundert vier und dreißig”: right." in html(app)
+    heads = opened(ROOT / "pages" / "heads.py")
+    assert_fine(heads)
+    assert heads.get("plotly_chart")
+
+
+def test_the_page_brings_no_torch():
+    code = """
+import sys
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("pages/translate.py", default_timeout=60).run()
+assert not app.exception, app.exception
+print("torch" in sys.modules)
+"""
+    assert run_python(code).split()[-1] == "False"
+
+
+def test_nonsense_in_the_address_gives_a_default_and_a_note():
+    app = page(heads_off="cross9", limit="magic", weights="mine", word="99")
+    assert_fine(app)
+    for key in ("heads_off", "limit", "weights", "word"):
+        assert f"{key} =" in html(app)
