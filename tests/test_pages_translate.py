@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from pathlib import Path
@@ -22,6 +21,7 @@ from mha.translator.weights import drawn_like, load, shipped
 from mha.ui import translate_run
 from mha.ui.translate_controls import read_places
 from tests.samples import run_python
+from tests.test_figures_heatmaps import cells, maps_of
 from tests.test_pages import ROOT, assert_fine, opened
 
 PAGE = ROOT / "pages" / "translate.py"
@@ -44,12 +44,7 @@ def translator(name: str = "shared") -> Translator:
 def drawn(app: AppTest, key: str = "all_heads") -> np.ndarray:
     """The maps of the picture, (H, Tq, Tk) float32: NaN where a cell is blocked."""
     [chart] = [chart for chart in app.get("plotly_chart") if chart.proto.id.endswith(key)]
-    found = []
-    for trace in json.loads(chart.proto.spec)["data"]:
-        if trace["type"] == "heatmap" and "coloraxis" in trace and "Head" in trace["name"]:
-            shape = [int(length) for length in trace["z"]["shape"].split(",")]
-            found.append(np.frombuffer(base64.b64decode(trace["z"]["bdata"]), dtype="<f4").reshape(shape))
-    return np.array(found)
+    return np.array([cells(trace) for trace in maps_of(json.loads(chart.proto.spec))])
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -100,7 +95,7 @@ def test_a_random_number_is_one_that_was_held_out():
     app = page(number="7")
     app.button(key="random_number").click().run()
     assert_fine(app)
-    number = read_number(app.text_input(key="number").value)
+    number = read_number(app.text_input(key="number").value or "")
     assert is_held_out(number)
     assert f"{number:,} (held out of training)" in html(app)
 
