@@ -106,7 +106,7 @@ def test_a_random_number_is_one_that_was_held_out():
     app = page(number="7")
     app.button(key="random_number").click().run()
     assert_fine(app)
-    number = read_number(app.text_input(key="number").value)
+    number = read_number(str(app.text_input(key="number").value))
     assert is_held_out(number)
     assert f"{number:,} (held out of training)" in html(app)
 
