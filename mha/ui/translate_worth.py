@@ -124,7 +124,7 @@ def _bars(intact: Accuracy, found: Mapping[Head, Accuracy]) -> None:
     )
     digits = LENGTHS[chosen]
     shares = [100 * _among(one, digits).share for one in (intact, *found.values())]
-    labels = [INTACT, *(f"{head.attention} {head.head + 1}" for head in found)]
+    labels = [INTACT, *(f"{head.attention}{head.head + 1}" for head in found)]
     kinds = sorted({head.head for head in found})
     parts = np.full((1 + len(kinds), len(shares)), np.nan)
     parts[0, 0] = shares[0]
@@ -178,7 +178,13 @@ def _table(rows: Mapping[str, Accuracy], kind: str, *, key: str) -> None:
     }
     table = pd.DataFrame([_shares(one) for one in rows.values()], index=pd.Index(list(rows), name=kind))
     config = {name: st.column_config.NumberColumn(title, format=PERCENT) for name, title in titles.items()}
-    st.dataframe(table, key=key, column_config=config, alt="Right numbers in percent, by digits and by crossing")
+    st.dataframe(
+        table,
+        key=key,
+        height="content",
+        column_config=config,
+        alt="Right numbers in percent, by digits and by crossing",
+    )
 
 
 def _shares(one: Accuracy) -> dict[str, float]:
