@@ -19,7 +19,9 @@ run: $(VENV)/ready-to-run ## open the app in the browser
 
 # One after the other, the quick ones first.
 .NOTPARALLEL:
-test: lint types unit browser ## all checks: lint, types, unit and page tests, browser tests
+# All of CI has twelve minutes: `make browser` alone runs the slow ones too.
+test: QUICK = $() and not slow
+test: lint types unit browser ## lint, types, unit and page tests, the quick browser tests
 
 lint: $(VENV)/ready-to-test ## ruff: rules and format
 	$(python) -m ruff check .
@@ -35,9 +37,9 @@ types: $(VENV)/ready-to-test ## mypy
 unit: $(VENV)/ready-to-test ## tests of the library, the pages and the set-up
 	$(python) -m pytest -n auto -m "not browser and not retrain"
 
-browser: $(VENV)/ready-to-test ## tests in a real Chromium
+browser: $(VENV)/ready-to-test ## all tests in a real Chromium
 	@setup/browser.sh
-	$(python) -m pytest -n 2 -m browser
+	$(python) -m pytest -n 2 -m "browser$(QUICK)"
 
 retrain: $(VENV)/ready-to-test ## train the translator again, some minutes: the same bits must come out
 	$(python) -m pytest -m retrain

@@ -79,13 +79,13 @@ def test_everything_blocked_is_no_error(view):
 
 
 @pytest.mark.parametrize("view", ["All heads", "Arrows"])
-@pytest.mark.parametrize("text", HARD_TEXTS.values(), ids=HARD_TEXTS)
-def test_no_text_makes_a_view_fail(text, view):
+def test_no_text_makes_a_view_fail(view):
     app = cross_page(cross_view=view, causal="true", mean="true")
-    app.text_input(key="text2").set_value(text).run()
-    assert_fine(app)
-    app.text_input(key="text").set_value(text).run()
-    assert_fine(app)
+    for text in HARD_TEXTS.values():
+        app.text_input(key="text2").set_value(text).run()
+        assert_fine(app)
+        app.text_input(key="text").set_value(text).run()
+        assert_fine(app)
 
 
 def test_no_keys_offer_an_example():

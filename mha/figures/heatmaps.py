@@ -259,7 +259,9 @@ def _symmetric(values: Array, bound: float | None) -> tuple[float, float]:
 def _map_traces(maps: _Maps, place: Grid, panel: int, colour_axis: str) -> list[dict[str, Any]]:
     """The values of a panel; a blocked cell has none."""
     shown = np.where(maps.blocked, np.nan, maps.values).astype("<f4")
-    line = f"query %{{y}} looks at key %{{x}}<br>{maps.kind.word} %{{z:{maps.kind.number}}}"
+    # a difference also has cells that are blocked by now
+    pair = "query %{y}, key %{x}" if maps.kind is KINDS["difference"] else "query %{y} looks at key %{x}"
+    line = f"{pair}<br>{maps.kind.word} %{{z:{maps.kind.number}}}"
     traces = _traces(maps, place, panel, shown, dict.fromkeys(range(place.maps), line))
     return [trace | {"coloraxis": colour_axis} for trace in traces]
 

@@ -74,7 +74,7 @@ def article_shapes() -> None:
 
 
 def _take_article() -> None:
-    controls.take(ARTICLE, text=ARTICLE_QUERIES, text2=ARTICLE_KEYS, lens2_0=ARTICLE_LENGTH)
+    controls.take(ARTICLE, text=ARTICLE_QUERIES, text2=ARTICLE_KEYS, lens2_0=ARTICLE_LENGTH, causal=False)
     st.session_state["_lens2"] = {0: ARTICLE_LENGTH}
 
 
@@ -183,8 +183,9 @@ def what_to_look_for(run: Crossed) -> None:
     h, i, j = (int(at) for at in np.unravel_index(counted.argmax(), weights.shape))
     empty = int(run.trace.empty_rows[0, 0].sum())
     left = f" {empty} of {len(run.tokens)} queries have no key left." if empty else ""
+    largest = "of a query that has a choice" if with_choice.any() else "of all, where no query has a choice,"
     st.html(
-        f'<p class="hl-line"><b>What to look for.</b> The same word in both texts has the same vector, and still its '
-        f"query and its key differ. The largest weight of a query that has a choice is {weights[h, i, j]:.2f}: in head "
+        f'<p class="hl-line"><b>What to look for.</b> A word looks for its like only where its query and key fit, and '
+        f"these come from two matrices. The largest weight {largest} is {weights[h, i, j]:.2f}: in head "
         f"{h + 1}, {show.quoted(run.tokens[i])} ({i + 1}) looks at {show.quoted(run.keys[j])} ({j + 1}).{left}</p>"
     )

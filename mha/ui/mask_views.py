@@ -209,7 +209,8 @@ def _heads_table(run: Masked) -> None:
     columns = {
         "taken": number("Weight taken away", format=PERCENT, help="Mean over the text's own queries."),
         "gained": st.column_config.TextColumn(
-            "Went to", help="Keys that gained most, summed over all queries; 1 is all the weight of one query."
+            "Went to",
+            help="Keys that gained most, over the text's own queries; 1 is all the weight of one query.",
         ),
         "entropy": number("Entropy, change", format="%+.2f", help="In bits, mean over own queries with a key left."),
         "empty": number("Rows without key", help=f"Of {T}."),
@@ -218,7 +219,7 @@ def _heads_table(run: Masked) -> None:
 
 
 def _gained(run: Masked, h: int) -> str:
-    gained = run.effect.gained_by_key[0, h]
+    gained = run.effect.gained[0, h, : run.length].sum(axis=0)  # of the text's own queries, as the other columns
     first = [int(j) for j in np.argsort(-gained, kind="stable")[:NAMED] if gained[j] > 1e-12]
     return ", ".join(f"{run.labels[j]} +{gained[j]:.2f}" for j in first) or "nowhere"
 

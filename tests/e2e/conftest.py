@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from rig.chromium import chromium
 from rig.server import serve
@@ -17,6 +17,7 @@ from rig.server import serve
 PATIENCE = (
     40_000  # ms; a page takes about two seconds on a quiet machine, and a fault is found as well by waiting longer
 )
+VIEWPORT: Any = {"width": 1280, "height": 800}
 expect.set_options(timeout=PATIENCE)
 
 
@@ -50,29 +51,50 @@ def is_fault(said: ConsoleMessage) -> bool:
     )
 
 
+@contextmanager
+def without_faults(page: Page) -> Iterator[None]:
+    """No error in the console until the end."""
+    errors: list[str] = []
+    page.on("console", lambda said: errors.append(said.text) if is_fault(said) else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield
+    assert errors == []
+
+
 @pytest.fixture
 def fresh_page(browser: Browser) -> Callable[..., AbstractContextManager[Page]]:
     """Pages without a past, as on somebody else's machine; each must end without an error in its console."""
 
     @contextmanager
     def fresh(**options: Any) -> Iterator[Page]:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        context = browser.new_context(**{"viewport": VIEWPORT, **options})
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
-        errors: list[str] = []
-        page.on("console", lambda said: errors.append(said.text) if is_fault(said) else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        yield page
+        with without_faults(page):
+            yield page
         context.close()
-        assert errors == []
 
     return fresh
 
 
+@pytest.fixture(scope="session")
+def used_context(browser: Browser) -> Iterator[BrowserContext]:
+    """One browser that keeps the app's scripts from test to test: reading 8 MB of them anew takes most of a test."""
+    context = browser.new_context(viewport=VIEWPORT)
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def page(fresh_page: Callable[..., AbstractContextManager[Page]]) -> Iterator[Page]:
-    with fresh_page() as opened:
+def page(used_context: BrowserContext) -> Iterator[Page]:
+    """A page of its own, with a session of its own; it must end without an error in its console."""
+    opened = used_context.new_page()
+    opened.set_viewport_size(VIEWPORT)
+    with without_faults(opened):
         yield opened
+    used_context.clear_cookies()
+    opened.close()
 
 
 @pytest.fixture

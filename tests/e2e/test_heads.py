@@ -226,6 +226,7 @@ def test_all_eight_heads_stand_on_the_first_screen(fresh_page, server, scheme):
             expect(plot).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["All heads", "One head", "Arrows", "One token", "Measures", "Proof"])
 def test_a_phone_needs_no_scrolling_sideways(fresh_page, address, view):
     with fresh_page(viewport={"width": 390, "height": 844}) as page:

@@ -183,6 +183,7 @@ def test_a_file_that_is_no_mask_is_refused_and_changes_nothing(open_page):
     expect(page.get_by_text("is not used")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_words_on_the_page_are_literal(open_page):
     page = masks_page(
         open_page, texts="<b>x</b> $y$ :smile: <img src=x onerror=document.title=1>\nz", mask_view="Why blocked?"
@@ -194,6 +195,7 @@ def test_words_on_the_page_are_literal(open_page):
     assert "Masks" in page.title()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["masks", "cross"])
 def test_a_phone_needs_no_scrolling_sideways(fresh_page, server, name):
     with fresh_page(viewport={"width": 390, "height": 844}) as page:

@@ -114,6 +114,7 @@ def width(line):
     return last - first
 
 
+@pytest.mark.slow
 def test_the_fonts_of_the_packages_have_every_script_of_the_labels():
     words = [
         *TOKENS,
@@ -168,6 +169,7 @@ def test_a_word_beside_another_script_is_drawn_as_it_is_alone(anchor):
     assert ink(beside)[anchor == "end"] == pytest.approx(10 if anchor == "start" else 390, abs=3)
 
 
+@pytest.mark.slow
 def test_any_mixture_of_scripts_can_be_drawn():
     # resvg gives up on some such lines if they are not taken apart
     draw = random.Random(0)

@@ -112,6 +112,7 @@ def test_the_exercise_from_a_fresh_start(page, server):
     expect(page.get_by_role("textbox", name="Your text")).to_have_value("other words")
 
 
+@pytest.mark.slow
 def test_the_first_screen_shows_the_text_and_all_maps(open_page):
     page = open_page()
     plot = page.locator(PLOT).first
@@ -144,6 +145,7 @@ def test_the_hover_of_a_forbidden_cell_names_the_restriction(open_page):
     expect(said).not_to_contain_text("weight")
 
 
+@pytest.mark.slow
 def test_ticked_positions_and_heads_off_travel_in_the_address(open_page):
     page = open_page(text="A B C D", restrict="Ticked", **DAY_28)
     assert_painted(page, made("A B C D"))
@@ -158,6 +160,7 @@ def test_ticked_positions_and_heads_off_travel_in_the_address(open_page):
     page.get_by_text("The restriction forbids 24 of 32 cells").wait_for()
 
 
+@pytest.mark.slow
 def test_many_seeds_show_progress_and_can_be_stopped(open_page):
     # large enough to take a few seconds
     text = " ".join(f"word{i}" for i in range(60))

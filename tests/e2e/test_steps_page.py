@@ -64,6 +64,7 @@ def test_the_slider_goes_to_the_softmax_and_its_numbers_are_the_librarys(page, o
     assert page.get_by_text("cannot be used").count() == 0
 
 
+@pytest.mark.slow
 def test_all_steps_print_without_the_controls(page, open_steps):
     open_steps(text=TEXT, all_steps="true")
     expect(page.locator("h4.hl-step")).to_have_count(9)

@@ -63,6 +63,7 @@ def test_what_is_no_number_is_said_and_nothing_is_drawn(open_page):
     expect(page.locator(PLOT)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_first_screen_shows_the_text_and_all_maps(open_page):
     page = open_page(number="121121")  # the longest
     page.locator(PLOT).first.locator(".heatmaplayer image").first.wait_for()
@@ -75,6 +76,7 @@ def test_the_first_screen_shows_the_text_and_all_maps(open_page):
     assert page.locator(PLOT).count() == 1
 
 
+@pytest.mark.slow
 def test_the_restriction_page_leads_here(page, server):
     page.goto(f"{server}/restriction")
     page.get_by_role("link", name="a trained translator").click()
