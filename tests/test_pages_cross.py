@@ -86,6 +86,7 @@ def test_no_text_makes_a_view_fail(view):
         assert_fine(app)
         app.text_input(key="text").set_value(text).run()
         assert_fine(app)
+        app.text_input(key="text").set_value(QUERIES).run()  # without a query the second field is not drawn
 
 
 def test_no_keys_offer_an_example():
