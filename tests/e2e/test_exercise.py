@@ -45,7 +45,7 @@ def test_the_exercise_from_a_fresh_start_to_the_report(page, server, tmp_path):
     own = page.get_by_role("textbox", name="Your own sentences")
     own.fill(OWN)
     own.press("Control+Enter")
-    page.get_by_role("link", name="Heads").click()
+    page.get_by_role("link", name="Heads", exact=True).click()
     page.get_by_role("tab", name="One token").wait_for()
     page.get_by_role("link", name="Restriction").click()
     page.get_by_role("tab", name="Findings").click()

@@ -247,6 +247,8 @@ def test_text_and_settings_stay_when_one_moves_between_pages(page, address):
     text_field(page).press("Enter")
     page.wait_for_url(re.compile("four"))
     page.get_by_role("link", name="Heads").first.click()
+    page.get_by_role("tab", name="One token").wait_for()
+    expect(page.locator(".hl-step")).to_have_count(0)  # its matrices have the same words on their axes
     wait_until_drawn(page, "four", "five")
     np.testing.assert_array_equal(weights_on_screen(page, 8, 2), weights_of("four five", seed=4).astype(np.float32))
     expect(text_field(page)).to_have_value("four five")
