@@ -18,7 +18,7 @@ def cross(settings: controls.Settings) -> Callable[[], Taken]:
         {
             "All heads": partial(cross_views.all_heads, with_mean=settings.with_mean),
             "One head": maps.one_head,
-            "Arrows": cross_views.arrows,
+            "Arrows": maps.arrows,
             "Measures": cross_views.measured,
             "Proof": proof.against_pytorch,
         },

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mha import Tokens, Weights, attend, embed, export, masks, restriction_rules
+from mha import Tokens, Weights, attend, embed, export, figures, masks, restriction_rules
 from mha.config import Model
 from mha.export import report
-from mha.ui import many_seeds, restriction_report, restriction_views, sentences, take_away
+from mha.figures.palette import THEMES
+from mha.ui import many_seeds, restriction_report, restriction_views, sentences, show, take_away
 from mha.ui.compute import Pass
 from mha.ui.restriction_controls import Chosen
 from tests.test_pages import ROOT, assert_fine, opened
@@ -62,12 +63,12 @@ def test_the_exercise_is_one_scene_with_both_passes(exercise, monkeypatch):
     np.testing.assert_array_equal(compared.baseline.weights, exercise.made.baseline.weights)
     np.testing.assert_array_equal(compared.restricted.output, exercise.made.restricted.output)
     assert taken.pictures is not None
-    shown = take_away.drawings(taken.pictures(), theme="light")
-    assert [key for key, _ in shown] == ["maps", "output"]
+    shown = take_away.drawings(taken.pictures())
+    assert [chart.key for chart, _ in shown] == ["maps", "output"]
     made = report.html(
         report.Report(
             "x",
-            pictures=tuple(report.Picture(key, svg, "") for key, svg in shown),
+            pictures=tuple(report.Picture(chart.key, svg, "") for chart, svg in shown),
             tables=taken.tables(),
             findings=taken.findings(),
             own_words=taken.own_words,
@@ -77,6 +78,15 @@ def test_the_exercise_is_one_scene_with_both_passes(exercise, monkeypatch):
     assert "<script" not in made
     assert f"{exercise.made.relative_change[0, 2]:.4f}" in made
     assert {section.title for section in taken.findings()} >= {"What was measured", "What changed"}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_has_the_ground_that_its_colours_were_chosen_for(theme):
+    run, looks = passed(), THEMES[theme]
+    figure = figures.head_maps(run.trace.weights[0], TOKENS, TOKENS, names=["Head 1", "Head 2", "Head 3"], theme=theme)
+    [(_, svg)] = take_away.drawings([show.Chart("maps", figure, "", theme=theme)])
+    assert looks.page in svg
+    assert looks.text in svg
 
 
 def test_a_settings_file_opens_as_its_link_would():

@@ -7,8 +7,6 @@ the browser to run none, and loads nothing. Markdown has its pictures in files b
 from __future__ import annotations
 
 import base64
-import io
-import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isnan
@@ -18,6 +16,7 @@ import regex
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mha.export import qr
+from mha.export.archive import archive
 
 Cell = str | int | float
 
@@ -123,12 +122,7 @@ def markdown_zip(report: Report) -> bytes:
     files = {"report.md": markdown(report)}
     files |= {_picture_file(number): picture.svg for number, picture in enumerate(report.pictures, start=1)}
     files |= {_QR_FILE: qr.qr_svg(report.link)} if qr.fits(report.link) else {}
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            # a date of its own would make the same report another file
-            archive.writestr(zipfile.ZipInfo(name), text.encode(), zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
+    return archive(files)
 
 
 _QR_FILE = "link.svg"

@@ -6,7 +6,7 @@ Nor Plotly itself, but in `mha.figures.ready`, which stands apart: pictures are 
 from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
 from mha.figures.bars import position_bars, spread_boxes
-from mha.figures.heatmaps import NUMBERS_RULE, Panel, describe_maps, head_maps, numbers_fit, stacked_maps
+from mha.figures.heatmaps import NUMBERS_RULE, WIDTH, Panel, describe_maps, head_maps, numbers_fit, stacked_maps
 from mha.figures.labels import full_label, plain_label, short_label
 from mha.figures.matrices import WIDTH as MATRICES_WIDTH
 from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
@@ -20,6 +20,7 @@ __all__ = [
     "MEAN_COLOUR",
     "MOST_ARROW_TOKENS",
     "NUMBERS_RULE",
+    "WIDTH",
     "Matrix",
     "Outline",
     "Panel",

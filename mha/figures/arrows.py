@@ -15,7 +15,7 @@ from mha.arrays import Array, real_array
 from mha.figures import ribbons
 from mha.figures.labels import full_label, literal_name, plain_label, short_label, text_width
 from mha.figures.palette import Theme, default_colours, theme_named
-from mha.figures.plain import plain_layout
+from mha.figures.plain import BARE_AXIS, plain_layout
 
 MOST_TOKENS = 40  # with more, only one looking token's arrows can be told apart
 WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
@@ -332,12 +332,12 @@ def _layout(
     )
     looking = [] if plan.only is None else [plan.only]
     wanted = [] if plan.only is None else [*(looking if plan.one_row else []), *(look.j for look in looks)]
-    base = {"range": [-plan.names / plan.width, 1.0 + plan.right / plan.width], **_BARE_AXIS}
+    base = {"range": [-plan.names / plan.width, 1.0 + plan.right / plan.width], **BARE_AXIS}
     layout = plain_layout(style, _FONT) | {
         "height": round(plan.height + above + below),
         "margin": {"l": _SIDE, "r": _SIDE, "t": above, "b": below, "autoexpand": False},
         "xaxis": base | _upright_tokens(columns, wanted, plan.only if plan.one_row else None, plan.key_x, plan, style),
-        "yaxis": {"range": [plan.height, 0], **_BARE_AXIS, "showticklabels": False},
+        "yaxis": {"range": [plan.height, 0], **BARE_AXIS, "showticklabels": False},
         "shapes": [*_dots(plan, style), *_ribbon_shapes(looks, plan, colours)],
         "hoverdistance": 25,
     }
@@ -346,18 +346,6 @@ def _layout(
         queries = _upright_tokens(rows, wanted, plan.only, plan.query_x, plan, style)
         layout["xaxis2"] = base | queries | {"side": "top", "overlaying": "x"}
     return layout
-
-
-# The margins are computed; Plotly would take long to measure labels itself.
-_BARE_AXIS: dict[str, Any] = {
-    "showgrid": False,
-    "zeroline": False,
-    "showline": False,
-    "fixedrange": True,
-    "ticks": "",
-    "automargin": False,
-    "ticklabeloverflow": "allow",
-}
 
 
 def _upright_tokens(

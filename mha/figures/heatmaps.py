@@ -15,7 +15,7 @@ from mha.figures import blocked as marks
 from mha.figures.grid import FONT, SMALL_FONT, Grid, grid
 from mha.figures.labels import full_label, literal_name, plain_label, plain_name, short_label
 from mha.figures.palette import MARKED, Colourscale, Theme, colour_at, default_colours, ink_on, theme_named
-from mha.figures.plain import plain_layout
+from mha.figures.plain import BARE_AXIS, plain_layout
 from mha.figures.scale import Word, packed, scale_trace, scale_words
 
 Figure = dict[str, Any]
@@ -409,14 +409,7 @@ def _axis(
         "labelalias": {f"{start + i:.2f}": label for start in starts for i, label in enumerate(full)},
         "tickfont": {"size": SMALL_FONT, "color": looks.text},
         "title": {"text": title, "font": {"size": FONT, "color": looks.quiet}},
-        "ticks": "",
-        "showgrid": False,
-        "zeroline": False,
-        "showline": False,
-        "fixedrange": True,
-        # The margins are computed. Left to measure labels itself, Plotly takes twice as long for the whole figure.
-        "automargin": False,
-        "ticklabeloverflow": "allow",
+        **BARE_AXIS,
     }
 
 

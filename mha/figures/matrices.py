@@ -19,7 +19,7 @@ from mha.figures.grid import FONT, SMALL_FONT
 from mha.figures.heatmaps import Figure
 from mha.figures.labels import full_label, literal_name, plain_name, short_label, text_width
 from mha.figures.palette import Theme, colour_at, ink_on, theme_named
-from mha.figures.plain import plain_layout
+from mha.figures.plain import BARE_AXIS, plain_layout
 from mha.figures.scale import packed
 
 MOST_SHOWN = 24  # rows or columns of one matrix
@@ -330,13 +330,7 @@ def _axis(
         "tickformat": ".2f",
         "labelalias": {f"{p:.2f}": label(at, full=True) for p, at in enumerate(shown) if at is not None},
         "tickfont": {"size": SMALL_FONT, "color": looks.quiet if tokens is None else looks.text},
-        "ticks": "",
-        "showgrid": False,
-        "zeroline": False,
-        "showline": False,
-        "fixedrange": True,
-        "automargin": False,
-        "ticklabeloverflow": "allow",
+        **BARE_AXIS,
     }
 
 

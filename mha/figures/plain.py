@@ -9,6 +9,17 @@ from mha.figures.palette import Theme
 FONT_FAMILY = '"Source Sans", sans-serif'  # the font that Streamlit brings
 CHART_CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
 
+BARE_AXIS: dict[str, Any] = {
+    "ticks": "",
+    "showgrid": False,
+    "zeroline": False,
+    "showline": False,
+    "fixedrange": True,
+    # The margins are computed. Left to measure labels itself, Plotly takes twice as long for the whole figure.
+    "automargin": False,
+    "ticklabeloverflow": "allow",
+}
+
 
 def plain_layout(looks: Theme, font_size: int) -> dict[str, Any]:
     """The part of a layout that does not depend on what is shown.

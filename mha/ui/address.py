@@ -25,16 +25,9 @@ _IGNORED = "_address_ignored"  # key -> (what the link said, what is used instea
 def read(page: str) -> None:
     """Keep what the link said, before the first widget is drawn: Streamlit drops silently what it cannot use."""
     if _GIVEN not in st.session_state:
-        st.session_state[_GIVEN] = st.query_params.to_dict()
-        st.session_state[_SHOWN] = {}
-        st.session_state[_EXPECTED] = {}
-        st.session_state[_VALUES] = {}
-        st.session_state[_TO_SHOW_AGAIN] = {}
-        st.session_state[_IGNORED] = {}
-        version = st.session_state[_GIVEN].pop("v", VERSION)
-        if version != VERSION:
-            st.session_state[_IGNORED]["v"] = (version, VERSION)
-            st.session_state[_SHOWN]["v"] = VERSION
+        for empty in (_SHOWN, _EXPECTED, _VALUES, _TO_SHOW_AGAIN, _TO_OPEN):
+            st.session_state[empty] = {}
+        _take(st.query_params.to_dict())
     if st.session_state.get(_PAGE) not in (None, page):
         st.session_state[_TO_SHOW_AGAIN] = dict(st.session_state[_VALUES])
     st.session_state[_PAGE] = page
@@ -53,18 +46,23 @@ def settings() -> dict[str, str]:
 
 def open_settings(found: Mapping[str, str]) -> None:
     """Take settings as if a link had said them; for callbacks, before the widgets are drawn."""
+    _take(found)
+    st.session_state[_TO_OPEN] = dict(st.session_state[_GIVEN])
+
+
+def _take(found: Mapping[str, str]) -> None:
+    """What a link or a file says, its version apart."""
     given = dict(found)
-    st.session_state[_IGNORED] = {}
     version = given.pop("v", VERSION)
-    if version != VERSION:
-        st.session_state[_IGNORED]["v"] = (version, VERSION)
     st.session_state[_GIVEN] = given
-    st.session_state[_TO_OPEN] = dict(given)
+    st.session_state[_IGNORED] = {} if version == VERSION else {"v": (version, VERSION)}
+    if version != VERSION:
+        st.session_state[_SHOWN]["v"] = VERSION
 
 
 def take_opened(key: str, options: Mapping[str, Any], widget: Callable[..., Any] | None = None) -> None:
     """Set the widget `key` to what an opened file says, if it can be that; call it before the widget is drawn."""
-    said = st.session_state.setdefault(_TO_OPEN, {}).pop(key, None)
+    said = st.session_state[_TO_OPEN].pop(key, None)
     if said is None:
         return
     named = options.get("format_func") or str

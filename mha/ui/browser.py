@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+PHONE_WIDTH = 358  # px that a phone of 390 px leaves for a picture
 NARROW = 640  # CSS px, as wide as Streamlit's own step to one column
 
 # The width is told only when it differs from what the server knows, so a wide page costs no second run.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from mha import Tokens, attend, embed, figures, masks, measures, tokenize
+from mha import Tokens, attend, embed, masks, measures, tokenize
 from mha.arrays import Array
 from mha.config import PRESETS, Model
 from mha.masks import Rule
@@ -118,25 +117,6 @@ def about() -> None:
 def all_heads(run: Crossed, *, with_mean: bool = False) -> None:
     """A map per head, and their mean if wanted, a little lower than elsewhere: two texts stand above them."""
     maps.all_heads(run, with_mean=with_mean, height=HEIGHT)
-
-
-def arrows(run: Crossed) -> None:
-    """Who looks at whom: from the upper row of each head down to the lower one."""
-    top = address.bound(
-        st.number_input,
-        "Arrows per token",
-        key="top",
-        min_value=1,
-        max_value=maps.MOST_ARROWS,
-        value=3,
-        help="Only the strongest few are drawn; the maps show all.",
-        width=160,
-    )
-    weights = run.trace.weights[0]
-    options: dict[str, Any] = {"names": maps.head_names(len(weights)), "top": int(top), "theme": show.theme()}
-    caption = figures.arrows_caption(weights, run.tokens, run.keys, **options)
-    show.chart(figures.arrows(weights, run.tokens, run.keys, **options), key="cross_arrows", alt=caption)
-    show.line(caption, quiet=True)
 
 
 def measured(run: Crossed) -> None:

@@ -10,13 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from mha import figures, measures
+from mha.arrays import Array
 from mha.ui import address, browser, show
 from mha.ui.compute import Pass
 
 MEAN = "Mean of heads"
 MOST_ARROWS = 8
 IN_WORDS = 4  # keys named per head; the rest is summed up
-PHONE_WIDTH = 358  # px that a phone of 390 px leaves for a picture
 SMALLEST_NAMED = 0.005  # below it a weight reads 0.00
 
 
@@ -73,8 +73,8 @@ def _draw(
 
 def panels(run: Pass, shown: list[figures.Panel], heads: list[int], *, key: str, **layout: Any) -> None:
     """Several panels of maps of these heads as one picture."""
-    st_chart = panels_chart(run, shown, heads, key=key, theme=show.theme(), **layout | fitting())
-    show.chart(st_chart.figure, key=key, alt=st_chart.alt, title=st_chart.title)
+    made = panels_chart(run, shown, heads, key=key, theme=show.theme(), **layout | fitting())
+    show.chart(made.figure, key=key, alt=made.alt, title=made.title)
 
 
 def panels_chart(
@@ -89,17 +89,22 @@ def panels_chart(
         + figures.describe_maps(panel.values, run.tokens, run.keys, names=names, allowed=panel.allowed, kind=panel.kind)
         for panel in shown
     ]
-    return show.Chart(key, figure, " ".join(said), ", ".join(panel.title for panel in shown))
+    return show.Chart(key, figure, " ".join(said), ", ".join(panel.title for panel in shown), theme=theme)
 
 
 def fitting() -> dict[str, Any]:
     """The width that a picture is laid out for, if it is a phone's; its builder's own otherwise."""
-    return {"width": PHONE_WIDTH} if browser.is_narrow() else {}
+    return {"width": browser.PHONE_WIDTH} if browser.is_narrow() else {}
 
 
 def arrows(run: Pass) -> None:
     """Who looks at whom, as arcs over the row of tokens, one row per head."""
-    tokens, weights = run.tokens, run.trace.weights[0]
+    weights = run.trace.weights[0]
+    draw_arrows(run, weights, head_names(len(weights)), key="arrows_chart")
+
+
+def draw_arrows(run: Pass, weights: Array, names: list[str], *, key: str, colours: list[str] | None = None) -> None:
+    """A row of arrows for each of `weights` (M, Tq, Tk), with the controls for how many are drawn."""
     with show.row():
         top = address.bound(
             st.number_input,
@@ -111,20 +116,14 @@ def arrows(run: Pass) -> None:
             help="Only the strongest few are drawn; the maps show all.",
             width=160,
         )
-        only_one = len(tokens) > figures.MOST_ARROW_TOKENS or address.bound(
+        only_one = len(run.tokens) > figures.MOST_ARROW_TOKENS or address.bound(
             st.toggle, "Only one token's arrows", key="only", help="Leaves the arrows of one looking token."
         )
         query = choose_token(run, "The token that looks", "query") if only_one else None
-    options: dict[str, Any] = {
-        "names": head_names(len(weights)),
-        "top": int(top),
-        "query": query,
-        "theme": show.theme(),
-        **fitting(),
-    }
-    figure = figures.arrows(weights, tokens, tokens, **options)
-    caption = figures.arrows_caption(weights, tokens, tokens, **options)
-    show.chart(figure, key="arrows_chart", alt=caption)
+    options: dict[str, Any] = {"names": names, "top": int(top), "query": query, "theme": show.theme(), **fitting()}
+    caption = figures.arrows_caption(weights, run.tokens, run.keys, **options)
+    figure = figures.arrows(weights, run.tokens, run.keys, colours=colours, **options)
+    show.chart(figure, key=key, alt=caption)
     show.line(caption, quiet=True)
 
 

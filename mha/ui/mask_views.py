@@ -20,6 +20,7 @@ from mha.conventions import Convention, no_key_row
 from mha.export import Scene, snippets
 from mha.mask_effects import MaskEffect, head_mean, mask_effect
 from mha.masks import Rule
+from mha.no_key import in_runs
 from mha.ui import address, browser, compute, lines, maps, show, take_away
 from mha.ui.compute import Pass
 from mha.ui.take_away import Taken
@@ -242,10 +243,8 @@ def _listed(rows: Booleans) -> str:
     """ "query 4", "queries 1 to 3, 6": runs are drawn together."""
     if rows.all():
         return "all queries"
-    places = np.flatnonzero(rows) + 1
-    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-    said = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
-    return f"{'query' if len(places) == 1 else 'queries'} {said}"
+    places = np.flatnonzero(rows)
+    return f"{'query' if len(places) == 1 else 'queries'} {in_runs(places.tolist())}"
 
 
 def _output_table(run: Masked) -> None:

@@ -20,11 +20,11 @@ HEAD_COLUMNS = ("Head", "On forbidden keys before", "Entropy before, bits", "Ent
 def taken(run: Restricted) -> Taken:
     """Everything that the page shows, whichever view is open."""
     scene = Scene((tuple(run.tokens),), run.model, run.base, restriction=_as_one_rule(run))
-    found = _findings(run, many_seeds.swept(run))
+    done = many_seeds.swept(run)  # read here: what is called later has no session
     return Taken(
         scene,
         tables=lambda: _tables(run),
-        findings=lambda: found,
+        findings=lambda: _findings(run, done),
         pictures=lambda: _pictures(run),
         own_words=sentences.own_sentences(),
     )

@@ -17,7 +17,7 @@ from mha.config import Model
 from mha.masks import Rule
 from mha.restriction import Restriction
 from mha.rounding import percent, written
-from mha.ui import address, browser, compute, explain, maps, show
+from mha.ui import browser, compute, explain, maps, show
 from mha.ui.compute import Pass
 from mha.ui.restriction_controls import Chosen
 
@@ -157,30 +157,10 @@ def panels(run: Restricted, heads: list[int]) -> list[figures.Panel]:
 
 def arrows(run: Restricted) -> None:
     """Who looks at whom, original and restricted, two rows of arcs per head."""
-    with show.row():
-        top = address.bound(
-            st.number_input,
-            "Arrows per token",
-            key="top",
-            min_value=1,
-            max_value=maps.MOST_ARROWS,
-            value=3,
-            help="Only the strongest few are drawn; the maps show all.",
-            width=160,
-        )
-        only_one = len(run.tokens) > figures.MOST_ARROW_TOKENS or address.bound(
-            st.toggle, "Only one token's arrows", key="only", help="Leaves the arrows of one looking token."
-        )
-        query = maps.choose_token(run, "The token that looks", "query") if only_one else None
     both = np.stack([run.made.baseline.weights[0], run.trace.weights[0]], axis=1)  # (H, 2, T, T)
     names = [f"{name}, {which}" for name in run.names for which in ("original", "restricted")]
-    options: dict[str, Any] = {"names": names, "top": int(top), "query": query, "theme": show.theme(), **maps.fitting()}
-    weights = both.reshape(-1, *both.shape[2:])
     colours = [figures.HEAD_COLOURS[h] for h in range(run.H) for _ in range(2)]
-    caption = figures.arrows_caption(weights, run.tokens, run.tokens, **options)
-    figure = figures.arrows(weights, run.tokens, run.tokens, colours=colours, **options)
-    show.chart(figure, key="restriction_arrows", alt=caption)
-    show.line(caption, quiet=True)
+    maps.draw_arrows(run, both.reshape(-1, *both.shape[2:]), names, key="restriction_arrows", colours=colours)
 
 
 def untrained() -> None:

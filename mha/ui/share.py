@@ -44,8 +44,8 @@ def control(title: str) -> None:
 
 
 def said() -> list[str]:
-    """What is to be said of a settings file that was opened."""
-    return st.session_state.get(_SAID, [])
+    """What is to be said of the settings file that was opened last, once."""
+    return st.session_state.pop(_SAID, [])
 
 
 def _qr_code(link: str) -> None:

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from mha import figures
 from mha.figures.ready import ReadyFigure
+from mha.ui import browser
 
 QUOTED = 40  # characters of a token inside a sentence; the rest is an ellipsis
 
@@ -41,13 +42,18 @@ def notes(lines: Iterable[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A figure as it was drawn, by its key; or a drawing made for a report alone, as SVG."""
+    """A figure as it was drawn, by its key; or a drawing made for a report alone, as SVG.
+
+    theme, width: what the figure was laid out for; its colours and places fit no other.
+    """
 
     key: str
     figure: dict[str, Any]
     alt: str
     title: str = ""
     svg: str = ""
+    theme: str = "light"
+    width: int = figures.WIDTH
 
 
 _CHARTS: ContextVar[list[Chart] | None] = ContextVar("charts", default=None)
@@ -68,7 +74,8 @@ def note_chart(figure: dict[str, Any], *, key: str, alt: str, title: str = "") -
     """Add a figure to those that can be taken away."""
     noted = _CHARTS.get()
     if noted is not None:
-        noted.append(Chart(key, figure, alt, title or key.replace("_", " ").capitalize()))
+        width = browser.PHONE_WIDTH if browser.is_narrow() else figures.WIDTH
+        noted.append(Chart(key, figure, alt, title or key.replace("_", " ").capitalize(), theme=theme(), width=width))
 
 
 def chart(figure: dict[str, Any], *, key: str, alt: str, title: str = "") -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from math import prod
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import streamlit as st
 
@@ -16,8 +14,9 @@ from mha.attention import Trace
 from mha.between import Between
 from mha.config import Model
 from mha.export import Data, Scene
+from mha.export.archive import archive
 from mha.measures import summarise
-from mha.ui import address, browser, explain, maps, show
+from mha.ui import address, explain, show
 from mha.ui.compute import Pass
 
 MOST_CSV_ROWS = 300_000  # about 20 MB and three seconds; NPZ takes any number
@@ -85,51 +84,42 @@ def _row(label: str, offers: list[Offer]) -> None:
 def _pictures(name: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
     from mha.pictures import can_draw  # noqa: PLC0415 - a page that is only looked at needs no renderer
 
-    theme, narrow = show.theme(), browser.is_narrow()
+    shown = [chart for chart in charts if can_draw(chart.figure)]
 
-    def drawn() -> list[tuple[str, str]]:
-        found = drawings(charts, theme=theme, narrow=narrow)
+    def drawn() -> list[str]:
         # a view of tables and sentences, or of bars, has the maps behind it
-        return found or drawings(taken.pictures() if taken.pictures else [], theme=theme, narrow=narrow)[:1]
+        wanted = shown or (taken.pictures()[:1] if taken.pictures else [])
+        return [svg for _, svg in drawings(wanted)]
 
     def as_svg() -> str | bytes:
-        found = drawn()
-        return found[0][1] if len(found) == 1 else _zip({f"{name}-{n}.svg": svg for n, (_, svg) in enumerate(found, 1)})
+        return _one_or_zip(drawn(), name, "svg")
 
-    def as_png() -> bytes:
+    def as_png() -> str | bytes:
         from mha.pictures import png  # noqa: PLC0415
 
-        found = [png(svg) for _, svg in drawn()]
-        return found[0] if len(found) == 1 else _zip({f"{name}-{n}.png": data for n, data in enumerate(found, 1)})
+        return _one_or_zip([png(svg) for svg in drawn()], name, "png")
 
-    many = len([chart for chart in charts if can_draw(chart.figure)]) > 1
-    ending, mime = (".zip", "application/zip") if many else ("", "")
+    name = f"headlight-{name}"
+    if len(shown) > 1:
+        return [(kind, f"{name}.zip", "application/zip", made) for kind, made in (("PNG", as_png), ("SVG", as_svg))]
+    return [("PNG", f"{name}.png", "image/png", as_png), ("SVG", f"{name}.svg", "image/svg+xml", as_svg)]
+
+
+def drawings(charts: list[show.Chart]) -> list[tuple[show.Chart, str]]:
+    """Each chart that can be drawn without Plotly, and its SVG."""
+    from mha import pictures  # noqa: PLC0415
+
     return [
-        ("PNG", f"headlight-{name}{ending or '.png'}", mime or "image/png", as_png),
-        ("SVG", f"headlight-{name}{ending or '.svg'}", mime or "image/svg+xml", as_svg),
+        (chart, chart.svg or pictures.svg(chart.figure, theme=chart.theme, alt=chart.alt, width=chart.width))
+        for chart in charts
+        if chart.svg or pictures.can_draw(chart.figure)
     ]
 
 
-def drawings(charts: list[show.Chart], *, theme: str, narrow: bool = False) -> list[tuple[str, str]]:
-    """Key and SVG of each chart that can be drawn without Plotly."""
-    from mha import pictures  # noqa: PLC0415
-
-    width = maps.PHONE_WIDTH if narrow else pictures.WIDTH
-    found = []
-    for chart in charts:
-        if chart.svg:
-            found.append((chart.key, chart.svg))
-        elif pictures.can_draw(chart.figure):
-            found.append((chart.key, pictures.svg(chart.figure, theme=theme, alt=chart.alt, width=width)))
-    return found
-
-
-def _zip(files: dict[str, str | bytes]) -> bytes:
-    packed = BytesIO()
-    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(ZipInfo(name), data)
-    return packed.getvalue()
+def _one_or_zip(files: Sequence[str | bytes], name: str, ending: str) -> str | bytes:
+    if len(files) == 1:
+        return files[0]
+    return archive({f"{name}-{number}.{ending}": data for number, data in enumerate(files, start=1)})
 
 
 def _numbers(name: str, scene: Scene) -> list[Offer]:
@@ -161,16 +151,13 @@ def _reports(title: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
     def made() -> Any:
         from mha.export import report  # noqa: PLC0415
 
-        of_report = taken.pictures() if taken.pictures else charts
-        alts = {chart.key: chart for chart in of_report}
+        found = drawings(taken.pictures() if taken.pictures else charts)
         return report.Report(
             title=f"{title} · Headlight",
             settings=tuple(settings.items()),
             link=link if len(link.encode()) <= address.MAX_LINK_BYTES else "",
             notes=(explain.UNTRAINED,),
-            pictures=tuple(
-                report.Picture(alts[key].title, svg, alts[key].alt) for key, svg in drawings(of_report, theme="light")
-            ),
+            pictures=tuple(report.Picture(chart.title, svg, chart.alt) for chart, svg in found),
             tables=taken.tables(),
             findings=taken.findings(),
             own_words=taken.own_words,
