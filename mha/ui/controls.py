@@ -50,6 +50,7 @@ def page(
     frame.set_up(title)
     compute.warm_up()
     address.read(title)
+    frame.run_the_router_first()
     with st.sidebar:
         if sidebar:
             sidebar()

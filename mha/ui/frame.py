@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 # Our own file: a Material icon would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg")
@@ -38,6 +39,18 @@ STYLES = """<style>
 def _sidebar() -> Literal["collapsed", "auto"]:
     """Inside another site's page there is no room for the settings until someone asks for them."""
     return "collapsed" if st.context.is_embedded else "auto"
+
+
+def run_the_router_first() -> None:
+    """Start again with the router, and so with the menu, where Streamlit has begun with the page itself.
+
+    It takes a folder called pages/ for the old kind of an app with many pages until `st.navigation` has run once on
+    this server. Whoever opens a page's own address first would find no way to the others. Call it when the link has
+    been read: the second run no longer sees what Streamlit cannot use of it.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
 
 
 def set_up(title: str) -> None:
