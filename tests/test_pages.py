@@ -193,3 +193,12 @@ def test_with_torch_the_check_passes_and_names_its_bound():
     # the design's bound between engines, 1e-10 times at least 1
     assert (table["bound"] >= 1e-10).all()
     assert (table[["weights", "output"]].max(axis=1) <= table["bound"]).all()
+
+
+def test_what_is_typed_just_before_another_page_is_opened_arrives_there():
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+    assert_fine(app.run())
+    assert_fine(app.switch_page("pages/steps.py").run())
+    app.text_input(key="text").set_value("four five")  # told together with the new page: no run of the old one between
+    assert_fine(app.switch_page("pages/heads.py").run())
+    assert app.text_input(key="text").value == "four five"

@@ -29,7 +29,9 @@ def read(page: str) -> None:
             st.session_state[empty] = {}
         _take(st.query_params.to_dict())
     if st.session_state.get(_PAGE) not in (None, page):
-        st.session_state[_TO_SHOW_AGAIN] = dict(st.session_state[_VALUES])
+        # what was typed just before may be in the session already, though no run has drawn it yet
+        drawn = st.session_state[_VALUES]
+        st.session_state[_TO_SHOW_AGAIN] = {key: st.session_state.get(key, value) for key, value in drawn.items()}
     st.session_state[_PAGE] = page
 
 
