@@ -13,7 +13,7 @@ from mha import Weights, attend, embed, masks
 from mha.batches import embed_batch, read_lines
 from mha.config import Model
 from mha.mask_effects import mask_effect
-from mha.ui import rules
+from mha.ui import custom_mask
 from tests.e2e.plots import PLOT
 
 TEXTS = "one two three four\nfive six"
@@ -126,7 +126,7 @@ def test_a_rule_is_painted_named_in_the_hover_and_taken_back(open_page, label):
 
 def hover(page: Page, i: int, j: int) -> None:
     """Over a cell of head 1 among the weights after."""
-    page.locator(PLOT).scroll_into_view_if_needed()
+    page.locator(PLOT).first.scroll_into_view_if_needed()
     page.mouse.move(*page.evaluate(CELL, [AFTER, int(i), int(j)]), steps=3)
 
 
@@ -165,7 +165,7 @@ def test_a_check_box_blocks_its_cell_and_opens_it_again(open_page):
 def click_cell(page: Page, canvas, column: int, row: int) -> None:
     """A click on the box in the middle of a cell, counted from 1: below the header, beside the queries."""
     box = canvas.bounding_box()
-    page.mouse.click(box["x"] + rules.QUERIES + rules.BOX * (column - 0.5), box["y"] + ROW * (row + 0.5))
+    page.mouse.click(box["x"] + custom_mask.QUERIES + custom_mask.BOX * (column - 0.5), box["y"] + ROW * (row + 0.5))
 
 
 def test_a_file_that_is_no_mask_is_refused_and_changes_nothing(open_page):
