@@ -11,6 +11,7 @@ import pytest
 from plotly import graph_objects as go
 
 from mha.figures.matrices import MOST_SHOWN, Matrix, Outline, describe_matrices, matrices, shown_around
+from mha.figures.matrix_scale import WEIGHTS
 from mha.figures.palette import THEMES
 
 SMALL = np.random.default_rng(0).standard_normal((5, 7))
@@ -41,14 +42,14 @@ def test_values_go_through_unchanged_on_one_symmetric_scale():
 
 def test_weights_have_the_scale_of_their_maps_beside_numbers_that_are_larger():
     weights = np.full((5, 1), 0.2)
-    figure = matrices([Matrix(weights, "A", ("Tk", "1"), is_weights=True), Matrix(SMALL, "v", ("Tk", "d_k"))])
+    figure = matrices([Matrix(weights, "A", ("Tk", "1"), scale=WEIGHTS), Matrix(SMALL, "v", ("Tk", "d_k"))])
     maps = {trace["name"]: trace["coloraxis"] for trace in figure["data"] if trace["type"] == "heatmap"}
     assert maps["A"] != maps["v"]
     of_weights, of_numbers = (figure["layout"][maps[name]] for name in ("A", "v"))
     assert (of_weights["cmin"], of_weights["cmax"], of_weights["colorscale"]) == (0, 1, THEMES["light"].weights)
     assert of_numbers["cmax"] == np.abs(SMALL).max()
     assert sum(trace["name"] == "scale" for trace in figure["data"]) == 2
-    alone = matrices([Matrix(weights, "A", ("Tk", "1"), is_weights=True)])
+    alone = matrices([Matrix(weights, "A", ("Tk", "1"), scale=WEIGHTS)])
     assert [trace["coloraxis"] for trace in alone["data"] if trace["name"] == "scale"] == [maps["A"]]
     go.Figure(figure)
 

@@ -10,6 +10,7 @@ from mha.figures.heatmaps import NUMBERS_RULE, WIDTH, Panel, describe_maps, head
 from mha.figures.labels import full_label, plain_label, short_label
 from mha.figures.matrices import WIDTH as MATRICES_WIDTH
 from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
+from mha.figures.matrix_scale import WEIGHTS
 from mha.figures.palette import HEAD_COLOURS, MEAN_COLOUR
 from mha.figures.plain import CHART_CONFIG
 
@@ -20,6 +21,7 @@ __all__ = [
     "MEAN_COLOUR",
     "MOST_ARROW_TOKENS",
     "NUMBERS_RULE",
+    "WEIGHTS",
     "WIDTH",
     "Matrix",
     "Outline",

@@ -60,7 +60,7 @@ class Matrix:
     first_column: int = 0
     numbered: bool = True  # whether a row's label starts with its number
     labels_rows: bool = True  # False where a matrix with the same rows stands to its left
-    is_weights: bool = False  # 0 to 1, in the colours of the maps of weights
+    scale: str = ""  # matrices of one name share a colour scale; `matrix_scale.WEIGHTS` is that of the maps, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -90,32 +90,38 @@ def matrices(
 ) -> Figure:
     """The matrices side by side, or one below the other, as the dict of a Plotly figure of `width` px.
 
-    One diverging scale for all, from -bound to bound, the largest absolute value of what is drawn; weights alone have
-    the scale of their maps, 0 to 1. numbers: values are written into the cells where there is room. Raises ValueError
-    for a matrix that is empty or has another number of labels, and for an outline outside it.
+    Those of one `scale` share a diverging one from -bound to bound, the largest absolute value of what is drawn;
+    weights have the scale of their maps. numbers: values are written into the cells where there is room. Raises
+    ValueError for a matrix that is empty or has another number of labels, and for an outline outside it.
     """
     looks = theme_named(theme)
     for matrix in shown:
         _check(matrix)
-    panels, height = _placed(shown, width, stacked)
+    names = list(dict.fromkeys(each.scale for each in shown))
+    places = matrix_scale.placed(
+        [", ".join(each.name for each in shown if each.scale == name) for name in names], width
+    )
+    panels, height = _placed(shown, width, stacked, top=matrix_scale.LINE * (places[-1].line + 1))
     values = [_drawn(panel) for panel in panels]
-    bound = bound_of([drawn for panel, drawn in zip(panels, values, strict=True) if not panel.matrix.is_weights])
-    of_numbers, of_weights = matrix_scale.of_numbers(bound, looks), matrix_scale.of_weights(looks)
-    scales = [of_weights if panel.matrix.is_weights else of_numbers for panel in panels]
+    bounds = {
+        name: bound_of([z for each, z in zip(shown, values, strict=True) if each.scale == name]) for name in names
+    }
+    scales = {name: matrix_scale.scale_of(name, n, bounds[name], looks) for n, name in enumerate(names, start=1)}
     data: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
     layout: dict[str, Any] = {}
     words: list[dict[str, Any]] = []
     with_numbers = numbers and sum(drawn.size for drawn in values) <= _MOST_NUMBERS
-    for n, (panel, drawn, scale) in enumerate(zip(panels, values, scales, strict=True), start=1):
+    for n, (panel, drawn) in enumerate(zip(panels, values, strict=True), start=1):
+        scale = scales[panel.matrix.scale]
         data.append(_heatmap(panel, drawn, scale, n))
         layout |= _axes(panel, n, width, height, looks)
         words += _title(panel, width, height, looks)
         shapes += _shapes(panel, n, looks)
         if with_numbers and panel.cell[0] >= _NUMBER_WIDTH:
             data.append(_written_numbers(drawn, scale, n))
-    used = [scale for scale in (of_numbers, of_weights) if scale in scales]
-    bars, bars_layout, ends = matrix_scale.bars(used, len(panels) + 1, width, height, looks)
+    of_scales = matrix_scale.bars(list(scales.values()), places, len(panels) + 1, width, height, looks)
+    bars, bars_layout, scale_words = of_scales
     layout |= (
         bars_layout
         | plain_layout(looks, FONT)
@@ -123,9 +129,9 @@ def matrices(
             "width": width,
             "height": round(height),
             "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
-            **{scale.axis: scale.colour_axis for scale in used},
+            **{scale.axis: scale.colour_axis for scale in scales.values()},
             "shapes": shapes,
-            "annotations": [*words, *ends],
+            "annotations": [*words, *scale_words],
         }
     )
     return {"data": [*data, *bars], "layout": layout}
@@ -183,8 +189,8 @@ def _check(matrix: Matrix) -> None:
                 raise ValueError(f"expected an outline within {count} {axis} of {matrix.name}, got {cells}")
 
 
-def _placed(shown: Sequence[Matrix], width: int, stacked: bool) -> tuple[list[_Panel], float]:
-    """Every matrix in its place, and the height of the figure."""
+def _placed(shown: Sequence[Matrix], width: int, stacked: bool, top: float) -> tuple[list[_Panel], float]:
+    """Every matrix in its place, below `top` px, and the height of the figure."""
     rows = [shown_around(each.values.shape[0], [line.rows for line in each.outlines]) for each in shown]
     columns = [shown_around(each.values.shape[1], [line.columns for line in each.outlines]) for each in shown]
     left = [_label_width(each, of_rows, stacked) for each, of_rows in zip(shown, rows, strict=True)]
@@ -199,7 +205,7 @@ def _placed(shown: Sequence[Matrix], width: int, stacked: bool) -> tuple[list[_P
     titles = [_fitted(lines, len(kept) * cell) for lines, kept, cell in zip(titles, columns, cells, strict=True)]
     above = _LINE * max(map(len, titles)) + 6
     panels: list[_Panel] = []
-    x, y, lowest = 0.0, float(matrix_scale.BAR_ROOM), 0.0
+    x, y, lowest = 0.0, top, 0.0
     for n, each in enumerate(shown):
         if stacked and n:
             x, y = 0.0, lowest + _GAP / 2

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from mha.figures.grid import SMALL_FONT
+from mha.figures.grid import FONT, SMALL_FONT
+from mha.figures.labels import literal_name, text_width
 from mha.figures.palette import Colourscale, Theme, colour_at, ink_on
 from mha.figures.scale import packed
 
-BAR_ROOM = 20  # px, height of the scales with their numbers
+LINE = 20  # px, height of a row of scales
+WEIGHTS = "weights"  # the name of the scale of weights; matrices of any other name have numbers on both sides of 0
 
-_BAR, _BEFORE, _PITCH = 96.0, 52.0, 164.0  # px: a scale, its first number, and from one scale to the next
+_BAR, _END = 96.0, 46.0  # px: a scale, and the number at each of its ends
+_NEAR, _GAP = 4.0, 16.0  # px: between a scale and its numbers, and between two scales
 _STEPS = 64
 
 
@@ -44,26 +47,48 @@ class Scale:
         return shown.replace("-", "\u2212" if float(shown) else "")
 
 
-def of_numbers(bound: float, looks: Theme) -> Scale:
-    """From -bound to bound."""
-    return Scale("coloraxis", -bound, bound, looks.difference)
+@dataclass(frozen=True)
+class Place:
+    """Where a scale stands at the top of a figure. label: what it belongs to; "" where there is one scale alone."""
+
+    label: str
+    left: float  # px, of the label
+    bar: float  # px, where the colours start
+    line: int  # counted from 0
 
 
-def of_weights(looks: Theme) -> Scale:
-    """From 0 to 1, in the colours of the maps of weights."""
-    return Scale("coloraxis2", 0.0, 1.0, looks.weights)
+def scale_of(name: str, number: int, bound: float, looks: Theme) -> Scale:
+    """The scale of this name: 0 to 1 for weights, else -bound to bound. number: of its colour axis, from 1."""
+    axis = f"coloraxis{number if number > 1 else ''}"
+    if name == WEIGHTS:
+        return Scale(axis, 0.0, 1.0, looks.weights)
+    return Scale(axis, -bound, bound, looks.difference)
+
+
+def placed(labels: Sequence[str], width: float) -> list[Place]:
+    """Scales beside each other, in as many lines as they need."""
+    found: list[Place] = []
+    x, line = 0.0, 0
+    for label in labels if len(labels) > 1 else [""]:
+        words = text_width(label, FONT) + 3 * _NEAR if label else 0.0
+        whole = words + _END + _BAR + _END
+        if x and x + whole > width:
+            x, line = 0.0, line + 1
+        found.append(Place(label, x, x + words + _END, line))
+        x += whole + _GAP
+    return found
 
 
 def bars(
-    scales: Sequence[Scale], first: int, width: int, height: float, looks: Theme
+    scales: Sequence[Scale], places: Sequence[Place], first: int, width: int, height: float, looks: Theme
 ) -> tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]:
-    """Scales side by side at the top of a figure: traces on the axes from `first`, their layout, and their numbers."""
+    """The scales as traces on the axes from number `first`, their layout, and their words."""
     plain = {"showgrid": False, "zeroline": False, "fixedrange": True, "showticklabels": False, "ticks": ""}
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {}
     words: list[dict[str, Any]] = []
-    for place, scale in enumerate(scales):
-        start, n = _BEFORE + place * _PITCH, first + place
+    for n, (scale, place) in enumerate(zip(scales, places, strict=True), start=first):
+        middle = LINE * place.line + 9.5
         values = scale.low + (np.arange(_STEPS) + 0.5) / _STEPS * (scale.high - scale.low)
         traces.append(
             {
@@ -76,25 +101,36 @@ def bars(
                 "hoverinfo": "skip",
             }
         )
+        across = [place.bar / width, (place.bar + _BAR) / width]
+        upright = [1 - (middle + 4.5) / height, 1 - (middle - 4.5) / height]
         layout |= {
-            f"xaxis{n}": plain | {"domain": [start / width, (start + _BAR) / width], "anchor": f"y{n}"},
-            f"yaxis{n}": plain | {"domain": [1 - 14 / height, 1 - 5 / height], "anchor": f"x{n}"},
+            f"xaxis{n}": plain | {"domain": across, "anchor": f"y{n}"},
+            f"yaxis{n}": plain | {"domain": upright, "anchor": f"x{n}"},
         }
-        ends = ((start - 4, "right", scale.low), (start + _BAR + 4, "left", scale.high))
-        words += [_end(x / width, anchor, value, height, looks) for x, anchor, value in ends]
+        small = {"size": SMALL_FONT, "color": looks.quiet}
+        said = [
+            (place.bar - _NEAR, "right", _end(scale.low), small),
+            (place.bar + _BAR + _NEAR, "left", _end(scale.high), small),
+        ]
+        if place.label:
+            said.append((place.left, "left", f"<b>{literal_name(place.label)}</b>", {"size": FONT}))
+        words += [
+            {
+                "text": text,
+                "x": x / width,
+                "y": 1 - middle / height,
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": anchor,
+                "yanchor": "middle",
+                "showarrow": False,
+                "font": font,
+            }
+            for x, anchor, text, font in said
+        ]
     return traces, layout, words
 
 
-def _end(x: float, anchor: str, value: float, height: float, looks: Theme) -> dict[str, Any]:
+def _end(value: float) -> str:
     text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-    return {
-        "text": text.replace("-", "\u2212"),
-        "x": x,
-        "y": 1 - 9.5 / height,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": anchor,
-        "yanchor": "middle",
-        "showarrow": False,
-        "font": {"size": SMALL_FONT, "color": looks.quiet},
-    }
+    return text.replace("-", "\u2212")

@@ -74,10 +74,18 @@ h4.hl-step { margin: .6rem 0 0; padding: 0; }
 }
 </style>"""
 
+# Paper is light: a dark page is printed inverted, and its hues turned back.
+DARK_ON_PAPER = """<style>
+@media print {
+  html { filter: invert(1) hue-rotate(180deg); }
+  body, #root, .stApp { background: #000 !important; }
+}
+</style>"""
+
 
 def introduction() -> DeltaGenerator:
     """What the page shows, in one sentence, and the page's own styles; what is drawn inside stands beside it."""
-    st.html(STYLES)
+    st.html(STYLES + DARK_ON_PAPER if show.theme() == "dark" else STYLES)
     row = st.container(key="causal_row", horizontal=True, vertical_alignment="center", gap="medium")
     with row:
         show.line(
@@ -204,7 +212,7 @@ def _projected(
     bias = f" + b_{letter}^{{({h + 1})}}" if with_bias else ""
     yield rf"{name} = x_{{{at + 1}}}\, W_{letter}^{{({h + 1})}}{bias}"
     terms = [*(x * W[:, 0]), *([b[0]] if with_bias else [])]
-    yield rf"{letter}_{{{at + 1},1}} = {_added(_shortened(terms, result[0], narrow))}"
+    yield from _sum(rf"{letter}_{{{at + 1},1}}", _shortened(terms, result[0], narrow), narrow)
 
 
 def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
@@ -213,13 +221,10 @@ def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
         "How well does the label fit the question? Each number of q times the number of k below it, all added up."
     )
     total = _shortened(cell.products, cell.raw, narrow)
-    factors = _products(zip(cell.q_i, cell.k_j, strict=True), total)
-    lines = _broken(factors, narrow)
     _formula(
         rf"q_{{{i}}} \cdot k_{{{j}}} = \textstyle\sum_{{m=1}}^{{{cell.d_k}}} q_{{{i},m}}\, k_{{{j},m}}",
-        rf"\phantom{{q}} = {lines[0]}",
-        *(rf"\phantom{{q = }} + {line}" for line in lines[1:]),
-        rf"\phantom{{q}} = {_added(total)}",
+        *_products(zip(cell.q_i, cell.k_j, strict=True), total, narrow),
+        *_sum(r"\phantom{q}", total, narrow),
     )
     _draw(
         narrow,
@@ -301,7 +306,7 @@ def _softmax(run: Pass, cell: Steps, narrow: bool) -> None:
     total = _shortened(powers, cell.total, narrow, keep=[] if own is None else [own])
     lines = [
         rf"\textstyle\max_m s_{{{i},m}} = {_tex(cell.peak)}",
-        rf"Z = \textstyle\sum_m e^{{s_{{{i},m}} - \max}} = {_added(total, own, f'key {j}')}",
+        *_sum(rf"Z = \textstyle\sum_m e^{{s_{{{i},m}} - \max}}", total, narrow, own, f"key {j}"),
     ]
     if cell.allowed:
         power = written(float(cell.powers[cell.j]))
@@ -328,7 +333,7 @@ def _softmax(run: Pass, cell: Steps, narrow: bool) -> None:
             columns=run.tokens,
             outlines=(Outline(columns=range(cell.j, j), dashed=True),),
             blocked=np.array([~cell.row_allowed] * 2),
-            is_weights=True,  # powers of e lie from 0 to 1 too, as the largest is e^0
+            scale=figures.WEIGHTS,  # powers of e lie from 0 to 1 too, as the largest is e^0
         ),
     )
 
@@ -338,14 +343,10 @@ def _weighted_sum(run: Pass, cell: Steps, narrow: bool) -> None:
     show.line("Every value counts as much as its weight says; their sum is what the head hands on for this query.")
     terms = cell.weighted_values[:, 0]
     total = _shortened(terms, cell.head_output[0], narrow, keep=[cell.j])
-    factors = _products(zip(cell.row_weights, run.trace.v[0, cell.h, :, 0], strict=True), total)
-    lines = _broken(factors, narrow)
-    added = _added(total, cell.j, f"key {cell.j + 1}")
     _formula(
         rf"o_{{{i},1}}^{{({cell.h + 1})}} = \textstyle\sum_{{m=1}}^{{{len(terms)}}} A_{{{i},m}}\, v_{{m,1}}",
-        rf"\phantom{{q}} = {lines[0]}",
-        *(rf"\phantom{{q = }} + {line}" for line in lines[1:]),
-        rf"\phantom{{q}} = {added}",
+        *_products(zip(cell.row_weights, run.trace.v[0, cell.h, :, 0], strict=True), total, narrow),
+        *_sum(r"\phantom{q}", total, narrow, cell.j, f"key {cell.j + 1}"),
     )
     key = _outline_row(cell.j, dashed=True)
     weights = cell.row_weights[:, None]
@@ -355,7 +356,7 @@ def _weighted_sum(run: Pass, cell: Steps, narrow: bool) -> None:
     _draw(
         narrow,
         "weighted_sum",
-        Matrix(weights, "A", ("Tk", "1"), rows=tokens, outlines=(key,), blocked=blocked, is_weights=True),
+        Matrix(weights, "A", ("Tk", "1"), rows=tokens, outlines=(key,), blocked=blocked, scale=figures.WEIGHTS),
         Matrix(values, "v", ("Tk", "d_k"), rows=tokens, outlines=(key,), labels_rows=False),
         Matrix(
             weighted,
@@ -365,6 +366,7 @@ def _weighted_sum(run: Pass, cell: Steps, narrow: bool) -> None:
             outlines=(key,),
             blocked=blocked.repeat(cell.d_k, axis=1),
             labels_rows=False,
+            scale="weighted",  # with many keys far smaller than the values
         ),
     )
     _draw(
@@ -389,7 +391,7 @@ def _output(run: Pass, cell: Steps, narrow: bool) -> None:
         + r"\,]",
         rf"y_{{{i}}} = \mathrm{{concat}}_{{{i}}}\, W_o{bias}"
         rf" = \textstyle\sum_{{n=1}}^{{{H}}} o_{{{i}}}^{{(n)}}\, W_o^{{(n)}}{bias}",
-        rf"y_{{{i},1}} = {_added(total, cell.h, f'head {cell.h + 1}')}",
+        *_sum(rf"y_{{{i},1}}", total, narrow, cell.h, f"head {cell.h + 1}"),
     )
     own = Outline(columns=cell.columns)
     _draw(narrow, "concat", Matrix(cell.concat[None], f"concat, row {i}", ("1", "D"), outlines=(own,)))
@@ -508,13 +510,16 @@ def _row_of(name: str, values: Array, narrow: bool) -> str:
     return rf"{name} = (\,{joined}\,)"
 
 
-def _added(total: WrittenSum, own: int | None = None, name: str = "") -> str:
-    """a + b - c + (so many more) ... = total; own: the number of a term that is called `name` below it."""
-    parts = [_part(part, name if part.first == own else "") for part in total.parts]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-    return joined if len(parts) == 1 else rf"{joined} = {_tex_of(total.total)}"
+def _sum(start: str, total: WrittenSum, narrow: bool, own: int | None = None, name: str = "") -> list[str]:
+    """start = a + b - c + (so many more) ... = total, in lines; own: the number of a term called `name` below it."""
+    items = [_part(part, name if part.first == own else "") for part in total.parts]
+    signed = [f"{{}} - {item[1:]}" if item.startswith("-") else f"{{}} + {item}" for item in items]
+    signed[0] = f"{start} = {items[0]}"
+    if len(items) > 1:
+        signed.append(f"= {_tex_of(total.total)}")
+    each = 3 if narrow else 7
+    lines = [" ".join(signed[at : at + each]) for at in range(0, len(signed), each)]
+    return [lines[0], *(rf"\phantom{{q {'' if line.startswith('=') else '= '}}} {line}" for line in lines[1:])]
 
 
 def _part(part: Part, name: str) -> str:
@@ -523,19 +528,16 @@ def _part(part: Part, name: str) -> str:
     return rf"\underbrace{{({text})}}_{{\text{{{name}}}}}" if name else text
 
 
-def _products(pairs: Iterable[tuple[float, float]], total: WrittenSum) -> list[str]:
-    """Each written term of a sum of products as its two factors, and dots for what is not written."""
+def _products(pairs: Iterable[tuple[float, float]], total: WrittenSum, narrow: bool) -> list[str]:
+    """= a b + c d + ..., in lines: each written term of a sum of products as its two factors."""
     factors = list(pairs)
-    return [
+    written_out = [
         r"\cdots" if part.count > 1 else rf"{_factor(factors[part.first][0])} \cdot {_factor(factors[part.first][1])}"
         for part in total.parts
     ]
-
-
-def _broken(factors: Sequence[str], narrow: bool) -> list[str]:
-    """Products in lines short enough for the page, or for a phone."""
     each = 1 if narrow else 4
-    return [" + ".join(factors[at : at + each]) for at in range(0, len(factors), each)]
+    lines = [" + ".join(written_out[at : at + each]) for at in range(0, len(written_out), each)]
+    return [rf"\phantom{{q}} = {lines[0]}", *(rf"\phantom{{q = }} {{}} + {line}" for line in lines[1:])]
 
 
 def _tex(value: float) -> str:
