@@ -362,6 +362,18 @@ def test_the_tables_say_what_the_library_measures():
     assert "Every row has a key left." in html(app)
 
 
+def test_the_table_of_rules_names_the_keys_that_gain_by_each_rule_alone():
+    app = masks_page(mask_view="In numbers", causal="true", window="true", left="1", right="0")
+    [_, causal, _] = app.dataframe[0].value["gained"]
+    before = expected(0)[0]
+    gained = np.zeros(T)
+    for head in before:
+        for i, row in enumerate(head):  # by hand: what is left of a row, shared out again
+            gained[: i + 1] += row[: i + 1] / row[: i + 1].sum() - row[: i + 1]
+    wanted = sorted(enumerate(gained / H), key=lambda found: -found[1])[:3]
+    assert causal == ", ".join(f"{j + 1} {'abcde'[j]} +{of_key:.2f}" for j, of_key in wanted)
+
+
 def test_four_conventions_stand_beside_each_other():
     app = masks_page(mask_view="No key left", lens="0,2")
     ways, rounded = (table.value for table in app.dataframe)

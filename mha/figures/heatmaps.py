@@ -174,7 +174,9 @@ def _figure(panels: list[_Maps], place: Grid, looks: Theme, *, show_values: bool
         if show_values and _numbers_fit(place):
             words += _numbers(maps, place, p, _colours_of(maps.kind, looks))
     first = {maps.scale: p for p, maps in reversed(list(enumerate(panels)))}
-    for count, (scale, p) in enumerate(sorted(first.items(), key=lambda found: found[1])):
+    # on a phone a panel may fill the screen, so each has its scale
+    shown = [(maps.scale, p) for p, maps in enumerate(panels) if place.narrow or first[maps.scale] == p]
+    for count, (scale, p) in enumerate(shown):
         box = place.scale_box(count if place.across else p, len(scales))
         traces.append(scale_trace(*scale[1:], place, box) | {"coloraxis": _colour_axis(scales.index(scale))})
         words += scale_words(*scale, place, box, looks)
@@ -415,7 +417,6 @@ def _axis(
 
 def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, Any]]:
     """Every mark of one kind in all maps is one path: a shape costs about as much as a map."""
-    words_fit = _empty_row_words_fit(place)
     hatch = frames = strikes = marked = ""
     for p, maps in enumerate(panels):
         for m in range(place.maps):
@@ -423,29 +424,31 @@ def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, An
             xs, ys = marks.edges(x, place.keys), marks.edges(y, place.queries)
             frames += f"M{xs[0]} {ys[0]}H{xs[-1]}V{ys[-1]}H{xs[0]}Z"
             # lines through words would make them hard to read
-            hatched = maps.blocked[m] & ~maps.empty[m, :, None] if words_fit else maps.blocked[m]
+            hatched = maps.blocked[m] & ~maps.empty[m, :, None]
             if hatched.any():
                 hatch += marks.hatch_path(hatched, xs, ys, place.cell_width)
             if maps.marked_row is not None:
                 top, bottom = ys[maps.marked_row : maps.marked_row + 2]
                 marked += f"M{xs[0]} {top}H{xs[-1]}V{bottom}H{xs[0]}Z"
-            if not words_fit:
-                strikes += _strikes(maps.empty[m], xs, y)
+            struck = [run for run in _empty_runs(maps.empty[m]) if not _empty_row_words_fit(run, place)]
+            strikes += "".join(f"M{xs[0]} {y + i:.2f}H{xs[-1]}" for run in struck for i in run)
     paths = [(hatch, looks.hatch, 1.0), (frames, looks.frame, 1.0), (strikes, looks.quiet, 1.5), (marked, MARKED, 2.5)]
     return [_path(path, colour, width) for path, colour, width in paths if path]
 
 
-def _strikes(empty: Booleans, xs: list[str], y: float) -> str:
-    """A line along each row with no key left, for maps too small for the words."""
-    return "".join(f"M{xs[0]} {y + i:.2f}H{xs[-1]}" for i in np.flatnonzero(empty).tolist())
+def _empty_runs(empty: Booleans) -> list[range]:
+    """Neighbouring rows with no key left, of (Tq,)."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(np.int8)))
+    return [range(start, stop) for start, stop in ends.reshape(-1, 2).tolist()]
 
 
 def _path(path: str, colour: str, width: float) -> dict[str, Any]:
     return {"type": "path", "path": path, "line": {"color": colour, "width": width}, "layer": "above"}
 
 
-def _empty_row_words_fit(place: Grid) -> bool:
-    return place.cell_height >= FONT and place.map_width >= _EMPTY_ROW_WIDTH
+def _empty_row_words_fit(run: range, place: Grid) -> bool:
+    """Whether such rows can say what they are; else each has a line through it."""
+    return len(run) * place.cell_height >= FONT and place.map_width >= _EMPTY_ROW_WIDTH
 
 
 def _words(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[Word]:
@@ -459,11 +462,11 @@ def _words(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[Word]:
         x, y = place.corner(m, panel)
         title = f'<span style="color:{colour}">\u25a0</span> {literal_name(name)}'
         words.append((x - 0.5, y - 0.5 - above, title, "top right", FONT, looks.text))
-    if _empty_row_words_fit(place):
-        for m, i in np.argwhere(maps.empty).tolist():
-            x, y = place.corner(m, panel)
-            middle = x + place.keys / 2 - 0.5
-            words.append((middle, y + i, _EMPTY_ROW, "middle center", SMALL_FONT, looks.text))
+        middle, words_in_each = x + place.keys / 2 - 0.5, place.cell_height >= FONT
+        for run in _empty_runs(maps.empty[m]):
+            if _empty_row_words_fit(run, place):
+                at = run if words_in_each else [(run[0] + run[-1]) / 2]
+                words += [(middle, y + i, _EMPTY_ROW, "middle center", SMALL_FONT, looks.text) for i in at]
     return words
 
 
