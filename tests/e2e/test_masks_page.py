@@ -137,14 +137,24 @@ def test_rules_travel_in_the_address(open_page, fresh_page):
     wanted = masks.valid_lens([4, 2], T), masks.causal(T, T), masks.heads(OWN, T)
     assert_painted(page, 0, *wanted)
     page.get_by_role("button", name="4, 2").click()
-    page.get_by_role("spinbutton", name="Text 1").fill("3")
-    page.get_by_role("spinbutton", name="Text 1").press("Enter")
+    type_length(page, "3")
     wanted = masks.valid_lens([3, 2], T), *wanted[1:]
     assert_painted(page, 0, *wanted)
     page.wait_for_url("**lens=3*")
+    for typed, got in (("2.5", "2.5"), ("", "nothing")):
+        type_length(page, typed)
+        expect(page.get_by_text(f"expected a whole number from 0 to 4, got {got}.")).to_be_visible()
+        expect(page.get_by_role("spinbutton", name="Text 1")).to_have_value("3")
+    assert_painted(page, 0, *wanted)
     page.reload()
     assert_painted(page, 0, *wanted)
     assert page.get_by_text("cannot be used").count() == 0
+
+
+def type_length(page: Page, typed: str) -> None:
+    field = page.get_by_role("spinbutton", name="Text 1")
+    field.fill(typed)
+    field.press("Enter")
 
 
 def test_a_check_box_blocks_its_cell_and_opens_it_again(open_page):
