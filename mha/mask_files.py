@@ -1,9 +1,9 @@
 """Custom masks from files and links, and back. True, or 1, means "may look", as everywhere.
 
 A CSV file has one line per query and one cell per key: 0 or 1 (or true, false, as spreadsheets write them), with
-commas, semicolons or tabs between, and no line or column of headings. A JSON file has a list of such rows with
-0, 1, true, false, or a list of them with one per head. 1.0 is 1, and so is what NumPy's `savetxt` writes. Places in
-messages count from 1, as in the file.
+commas, semicolons, tabs or spaces between, and no line or column of headings. A JSON file has a list of such rows
+with 0, 1, true, false, or a list of them with one per head. 1.0 is 1, and so is what NumPy's `savetxt` writes. Places
+in messages count from 1, as in the file.
 """
 
 from __future__ import annotations
@@ -83,8 +83,10 @@ def _text(data: bytes | str) -> str:
 
 
 def _csv_table(text: str) -> Table:
-    first_line = text.lstrip().partition("\n")[0]
-    separator = next((sign for sign in ";\t" if sign in first_line), ",")
+    first_line = text.lstrip().partition("\n")[0].rstrip()
+    separator = next((sign for sign in ";\t, " if sign in first_line), ",")
+    if separator == " ":  # one or more, as in columns that are lined up
+        text = "\n".join(separator.join(line.split()) for line in text.splitlines())
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as problem:

@@ -89,10 +89,11 @@ def test_json_per_head_is_a_rule_per_head() -> None:
         assert mask.blocked_by(b, h, i, j) == (() if HEADS[h][i][j] else ("custom",))
 
 
-@pytest.mark.parametrize("written", ["%.18e", "%.1f", "%g", "%d"])
-def test_what_numpy_saves_is_read(written: str) -> None:
+@pytest.mark.parametrize("separator", [" ", ",", ";", "\t"])
+@pytest.mark.parametrize("written", ["%.18e", "%.1f", "%g", "%d", "%3d"])
+def test_what_numpy_saves_is_read(written: str, separator: str) -> None:
     file = io.StringIO()
-    np.savetxt(file, ROWS, delimiter=",", fmt=written)
+    np.savetxt(file, ROWS, delimiter=separator, fmt=written)
     np.testing.assert_array_equal(read_mask(file.getvalue(), "csv", SHAPE), ROWS)
     as_floats = json.dumps(np.asarray(ROWS, dtype=float).tolist())
     np.testing.assert_array_equal(read_mask(as_floats, "json", SHAPE), ROWS)
@@ -119,7 +120,8 @@ def test_the_largest_mask_there_can_be_fits_the_limit() -> None:
         # another shape
         ("1,0,1\n", r"shape \(Tq, Tk\) = \(2, 3\) or \(H, Tq, Tk\) = \(5, 2, 3\), got \(1, 3\)"),
         ("1,0\n0,1\n1,1\n", r"got \(3, 2\)"),
-        ("1 0 1\n0 0 1\n", r"got '1 0 1' in row 1, column 1"),
+        ("1 0 1\n0 0 1 1\n", "expected 3 cells in row 2, as in the first row, got 4"),
+        ("1,0,1\n0 0 1\n", "expected 3 cells in row 2, as in the first row, got 1"),
         # ragged
         ("1,0,1\n0,1\n", "expected 3 cells in row 2, as in the first row, got 2"),
         ("1,0,1\n\n0,0,1\n", "expected 3 cells in row 2, as in the first row, got 0"),
