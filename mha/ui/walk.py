@@ -58,6 +58,7 @@ STYLES = """<style>
 .hl-on-paper { display: none; }
 h4.hl-step { margin: .6rem 0 0; padding: 0; }
 [class*="st-key-step_part_"] .katex-display { margin: 0; padding: .3rem 0 .5rem; overflow: auto hidden; }
+[class*="st-key-step_part_"] .stPlotlyChart { margin-top: .5rem; }
 [class*="st-key-step_part_"] .katex-display, [class*="st-key-step_part_"] .katex-display > .katex {
   text-align: left !important; }
 @media (max-width: 640px) { [class*="st-key-step_part_"] .katex { font-size: .95rem; } }
@@ -74,11 +75,12 @@ h4.hl-step { margin: .6rem 0 0; padding: 0; }
 }
 </style>"""
 
-# Paper is light: a dark page is printed inverted, and its hues turned back.
+# Paper is light: a dark page is printed inverted, and its hues turned back. The filter leaves the sheet as it is, which
+# takes on the background of html or body, so nothing of the page may paint one.
 DARK_ON_PAPER = """<style>
 @media print {
-  html { filter: invert(1) hue-rotate(180deg); }
-  body, #root, .stApp { background: #000 !important; }
+  html { filter: invert(1) hue-rotate(180deg); background: #fff !important; }
+  body, #root, .stApp { background: transparent !important; }
 }
 </style>"""
 

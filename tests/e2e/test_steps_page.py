@@ -78,6 +78,9 @@ def test_all_steps_print_without_the_controls_on_light_paper(page, open_steps, t
         assert page.locator(f"{hidden}:visible").count() == 0, hidden
     expect(page.locator(".hl-on-paper")).to_be_visible()
     expect(page.locator("html")).to_have_css("filter", turned)
+    if theme == "dark":  # what html or body paint colours the sheet, and no filter turns that back
+        expect(page.locator("html")).to_have_css("background-color", "rgb(255, 255, 255)")
+        expect(page.locator("body")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
     page.emulate_media(media=None)
     printed = page.pdf(prefer_css_page_size=True)
     # nine steps take several sheets; cut off at the first one would be a page that scrolls inside itself
