@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,11 @@ def masks_page(**address: str) -> AppTest:
 
 def html(app: AppTest) -> str:
     return " ".join(block.proto.body for block in app.get("html"))
+
+
+def popover_with(app: AppTest, kind: str) -> Any:
+    """The popover that is first to hold such an element, padding before window: what it does not say, it may cover."""
+    return next(popover for popover in app.get("popover") if popover.get(kind))
 
 
 def in_address(app: AppTest, key: str) -> str:
@@ -161,7 +167,6 @@ def test_only_empty_lines_offer_an_example():
 def test_lengths_follow_the_texts_until_they_are_changed():
     app = masks_page()
     assert [field.value for field in app.number_input if str(field.key).startswith("lens_")] == [5, 2]
-    assert (app.number_input(key="lens_1").min, app.number_input(key="lens_1").max) == (0, T)
     app.text_area(key="texts").set_value("a b c d e f\nf g").run()
     assert app.number_input(key="lens_1").value == 6
     app.number_input(key="lens_1").set_value(4).run()
@@ -172,12 +177,12 @@ def test_lengths_follow_the_texts_until_they_are_changed():
     assert [app.number_input(key=f"lens_{number}").value for number in (1, 2)] == [2, 1]
 
 
-@pytest.mark.parametrize(("typed", "got"), [(2.5, "2.5"), (None, "nothing")])
-def test_a_length_that_is_no_whole_number_is_refused_with_the_range_and_changes_nothing(typed, got):
+@pytest.mark.parametrize(("typed", "got"), [(2.5, "2.5"), (None, "nothing"), (-1.0, "-1"), (6.0, "6")])
+def test_a_length_that_is_none_is_refused_with_the_range_where_it_was_typed_and_changes_nothing(typed, got):
     app = masks_page(lens="4,2")
     app.number_input(key="lens_1").set_value(typed).run()
     assert_fine(app)
-    assert f"expected a whole number from 0 to 5, got {got}." in html(app)
+    assert f"expected a whole number from 0 to 5, got {got}." in html(popover_with(app, "number_input"))
     assert app.number_input(key="lens_1").value == 4
     assert in_address(app, "lens") == "4,2"
     app.toggle(key="causal").set_value(True).run()
@@ -320,7 +325,7 @@ def test_what_is_refused_is_shown_literally():
     app = masks_page(custom="true")
     app.session_state["_grid_refused"] = "<b>x</b>.csv is not used"
     app.run()
-    assert "&lt;b&gt;x&lt;/b&gt;.csv is not used" in html(app)
+    assert "&lt;b&gt;x&lt;/b&gt;.csv is not used" in html(popover_with(app, "file_uploader"))
     app.toggle(key="custom").set_value(False).run()
     assert "is not used" not in html(app)
 
@@ -332,6 +337,16 @@ def test_a_custom_mask_keeps_its_cells_when_a_text_grows():
     grown = np.ones((6, 6), dtype=bool)
     grown[:T, :T] = GRID
     np.testing.assert_array_equal(unpack_mask(in_address(app, "grid"), (6, 6)), grown)
+
+
+def test_the_grid_has_room_for_its_labels():
+    app = opened(PAGE, texts="understand x internationalisation", custom="true", **MODEL)
+    columns = json.loads(popover_with(app, "dataframe").get("dataframe")[0].proto.columns)
+    long, short, longest = (columns[str(j)]["width"] for j in range(3))
+    # 12 characters of 14 px, half as wide as high, beside 44 px of the column's own; longer labels end there
+    assert 44 + 12 * 7 <= long < 200
+    assert short == custom_mask.BOX
+    assert longest < 200
 
 
 def test_over_24_tokens_there_are_no_check_boxes_and_a_word_on_files():

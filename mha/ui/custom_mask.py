@@ -7,6 +7,7 @@ is made shorter and longer again finds its cells as they were.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,15 @@ import streamlit as st
 from mha import masks
 from mha.arrays import Booleans
 from mha.batches import Batch
+from mha.figures.labels import text_width
 from mha.mask_files import KINDS, pack_mask, read_mask, unpack_mask, write_mask
 from mha.masks import Rule
 from mha.ui import address, maps, show
 
 LARGEST_GRID = 24  # tokens; more check boxes than 24 x 24 nobody wants to click
-QUERIES, BOX, WIDEST_GRID = 120, 76, 640  # px: the columns of the grid, and all of it
+QUERIES, BOX, WIDEST_GRID = 120, 76, 640  # px: the columns of the grid, the keys' at least, and all of it
+HEADER, FONT = 44, 14  # px: what the head of a column has beside its label, and the label's font
+LONGEST_LABEL = 15  # characters that have room: a position, and 12 of the token
 ALL_HEADS = 0  # of the heads a grid is for: these count from 1
 
 
@@ -47,11 +51,6 @@ def choose(batch: Batch, b: int, num_heads: int, *, on: bool) -> Rule:
     if not on or grid.all():
         show.line("nothing blocked yet" if grid.all() else "as set", quiet=True)
     return masks.custom(grid[:1][None] if alike else grid[None])
-
-
-def refused() -> None:
-    """Why the last file is not used, if it is not: said until the next thing that is done."""
-    show.said_once("_grid_refused")
 
 
 def _scope(num_heads: int) -> None:
@@ -102,24 +101,27 @@ def _check_boxes(grid: Booleans, head: int, labels: Sequence[str]) -> Booleans:
         return grid
     st.caption("A row is a query, a column a key. Checked: it may look.")
     state = st.session_state
-    # The editor keeps its clicks against the table it was opened with, so that table must stay the same.
-    version = (state.get("_grid_version", 0), head, grid.shape)
-    key = f"grid_{state.get('_grid_version', 0)}_{head}_{len(grid)}_{T}"
-    if state.get("_grid_base_of") != version or key not in state:
+    # The editor keeps its clicks against the table it was opened with, so that table must stay the same. It forgets
+    # them when anything about it changes, its labels too; then a new one opens with the cells as they are by now.
+    version = (state.get("_grid_version", 0), head, grid.shape, tuple(labels))
+    if state.get("_grid_base_of") != version or f"grid_{state['_grid_editor']}" not in state:
         state["_grid_base"], state["_grid_base_of"] = grid, version
+        state["_grid_editor"] = state.get("_grid_editor", 0) + 1
     base: Booleans = state["_grid_base"]
     shown: Booleans = np.all(base, axis=0) if head == ALL_HEADS else base[head - 1]
     columns = [str(j) for j in range(T)]
+    widths = [max(BOX, ceil(HEADER + text_width(label, FONT, LONGEST_LABEL))) for label in labels]
     table = pd.DataFrame(shown, columns=columns, index=pd.Index(labels, name="query \\ key"))
     config_of: dict[str, Any] = {
-        column: st.column_config.CheckboxColumn(label, width=BOX) for column, label in zip(columns, labels, strict=True)
+        column: st.column_config.CheckboxColumn(label, width=width)
+        for column, label, width in zip(columns, labels, widths, strict=True)
     }
     config_of["_index"] = st.column_config.TextColumn(width=QUERIES)
     edited = st.data_editor(
         table,
-        key=key,
+        key=f"grid_{state['_grid_editor']}",
         column_config=config_of,
-        width=min(QUERIES + BOX * T + 4, WIDEST_GRID),
+        width=min(QUERIES + sum(widths) + 4, WIDEST_GRID),
         alt="Custom mask: checked = may look",
     )
     clicked = edited.to_numpy(dtype=np.bool_) != shown
@@ -139,6 +141,7 @@ def _file(grid: Booleans) -> None:
         args=(grid.shape,),
         help="A row per query, a cell per key, 1 = may look, no headings; JSON may hold one table per head.",
     )
+    show.said_once("_grid_refused")  # here, for on a phone the popover covers what stands below its button
     array, kind = (grid[0], "csv") if _alike(grid) else (grid[None], "json")
     with st.container(horizontal=True):
         st.download_button("Save this mask", write_mask(array, kind), file_name=f"mask.{kind}", on_click="ignore")

@@ -31,6 +31,8 @@ STYLES = """<style>
 .hl-pad { opacity: .55; font-style: italic; }
 .hl-qr { display: block; width: 220px; background: #fff; }
 .hl-small { display: block; width: 64px; }
+/* What a rule is set to stands as high as the button that changes it, and does not move when the rule is switched. */
+[class*="st-key-card_"] p.hl-quiet { padding: .5rem 0; }
 .hl-who { padding-left: 1.1em; margin: 0; opacity: .75; font-size: .9rem; overflow-wrap: anywhere; }
 .hl-weight { font-variant-numeric: tabular-nums; opacity: .75; }
 </style>"""

@@ -37,10 +37,10 @@ def field(label: str, own: int, length: int, longest: int, *, key: str, number: 
     st.session_state[widget] = float(length)
     st.number_input(
         label,
-        min_value=0.0,
-        max_value=float(longest),
         step=1.0,
-        value=None,  # with whole numbers alone, 2.5 would silently be 2, and an emptied field 0
+        # With a smallest and a largest value the browser would keep others to itself, and never say the range; with
+        # whole numbers alone, 2.5 would silently be 2, and an emptied field 0.
+        value=None,
         format="%g",
         key=widget,
         on_change=_take,
@@ -51,13 +51,13 @@ def field(label: str, own: int, length: int, longest: int, *, key: str, number: 
 
 
 def refused(key: str) -> None:
-    """What was typed last, if it was no length: said until the next thing that is done."""
+    """What was typed last, if it was no length: said until the next thing that is done. It belongs beside the field."""
     show.said_once(f"_{key}_refused")
 
 
 def _take(key: str, number: int, own: int, longest: int) -> None:
     typed = st.session_state[f"{key}_{number}"]
-    if typed is None or typed != int(typed):
+    if typed is None or not 0 <= typed <= longest or typed != int(typed):
         got = "nothing" if typed is None else f"{typed:g}"
         said = f"Not used as a valid length: expected a whole number from 0 to {longest}, got {got}."
         st.session_state[f"_{key}_refused"] = said

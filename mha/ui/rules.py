@@ -61,8 +61,6 @@ def choose(batch: Batch, b: int, num_heads: int) -> tuple[Rule, ...]:
             alike = bool((together == together[:1]).all())
             _picture(st.empty(), "all rules together", together[:1] if alike else together, on=True)
             show.line("all heads alike" if alike else "one map a head", quiet=True)
-    lengths.refused("lens")
-    custom_mask.refused()
     return chosen
 
 
@@ -101,6 +99,7 @@ def _padding_lengths(batch: Batch, *, on: bool) -> list[int]:
             with st.container(horizontal=True):
                 for number, length in valid.items():
                     lengths.field(f"Text {number}", own[number], length, batch.T, key="lens", number=number, width=130)
+            lengths.refused("lens")
             st.button("Back to their own lengths", on_click=_own_lengths, disabled=valid == own)
     else:
         show.line(said, quiet=True)

@@ -141,7 +141,7 @@ def test_rules_travel_in_the_address(open_page, fresh_page):
     wanted = masks.valid_lens([3, 2], T), *wanted[1:]
     assert_painted(page, 0, *wanted)
     page.wait_for_url("**lens=3*")
-    for typed, got in (("2.5", "2.5"), ("", "nothing")):
+    for typed, got in (("2.5", "2.5"), ("", "nothing"), ("-1", "-1"), ("5", "5")):
         type_length(page, typed)
         expect(page.get_by_text(f"expected a whole number from 0 to 4, got {got}.")).to_be_visible()
         expect(page.get_by_role("spinbutton", name="Text 1")).to_have_value("3")
@@ -169,6 +169,12 @@ def test_a_check_box_blocks_its_cell_and_opens_it_again(open_page):
         grid = np.ones((T, T), dtype=bool)
         grid[0, 1] = not blocked
         assert_painted(page, 0, padding, masks.custom(grid))
+    click_cell(page, canvas, 1, 2)
+    grid[1, 0] = False
+    assert_painted(page, 0, padding, masks.custom(grid))
+    page.keyboard.press("Escape")
+    page.get_by_test_id("stMain").get_by_role("radio", name="2", exact=True).click()  # other words on the grid
+    assert_painted(page, 1, padding, masks.custom(grid))
     assert page.get_by_test_id("stException").count() == 0
 
 
