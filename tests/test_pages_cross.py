@@ -62,13 +62,15 @@ def test_causal_is_aligned_top_left_and_can_be_taken_back():
 
 def test_a_valid_length_blocks_keys_and_can_be_taken_back():
     app = cross_page()
-    assert (app.number_input(key="lens2_1").min, app.number_input(key="lens2_1").max) == (0, 5)
     app.number_input(key="lens2_1").set_value(2).run()
     assert app.query_params["lens2"] in ("2", ["2"])
     np.testing.assert_array_equal(drawn(app), weights(masks.valid_lens([2], 5)))
     app.number_input(key="lens2_1").set_value(5).run()
     np.testing.assert_array_equal(drawn(app), weights())
     assert "lens2" not in app.query_params
+    app.number_input(key="lens2_1").set_value(6).run()
+    assert "expected a whole number from 0 to 5, got 6." in html(app)
+    np.testing.assert_array_equal(drawn(app), weights())
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -126,8 +128,17 @@ def test_measures_only_where_they_are_defined():
     two = np.nan_to_num(weights(masks.valid_lens([2], 5)))
     np.testing.assert_allclose(table["peak"], two.max(axis=-1).mean(axis=-1), rtol=1e-6)
     np.testing.assert_allclose(table["on_first"], two[:, :, 0].mean(axis=-1), rtol=1e-6)
+    entropy = -(two * np.log2(two, where=two > 0, out=np.zeros_like(two))).sum(axis=-1)
+    np.testing.assert_allclose(table["entropy_share"], 100 * entropy.mean(axis=-1), rtol=1e-5)  # of log2(2) = 1 bit
     assert "are not defined here" in html(app)
-    assert "left out" not in html(app)
+    assert not any("Left out" in caption.value for caption in app.caption)
+
+
+def test_queries_without_a_measure_are_counted():
+    app = cross_page(cross_view="Measures", causal="true", lens2="1")  # every query is left with one key
+    table = app.dataframe[0].value
+    assert table["entropy_share"].isna().all()
+    assert any("Entropy, % of its maximum for 3 of 3" in caption.value for caption in app.caption)
 
 
 def test_the_numbers_name_queries_and_keys():

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from mha import Tokens, attend, embed, masks, measures, tokenize
+from mha import Tokens, attend, embed, masks, tokenize
 from mha.arrays import Array
 from mha.config import PRESETS, Model
 from mha.masks import Rule
@@ -122,34 +121,12 @@ def all_heads(run: Crossed, *, with_mean: bool = False) -> None:
 
 def measured(run: Crossed) -> None:
     """The measures that need no common positions, a row per head."""
-    means = {name: _means(run)[name] for name in DEFINED}
-    names = maps.head_names(run.trace.weights.shape[1])
-    table = pd.DataFrame(means, index=pd.Index(names, name="Head"))
-    columns = {
-        name: st.column_config.NumberColumn(label, format=form, help=help_text)
-        for name, (label, form, help_text) in tables.COLUMNS.items()
-        if name in DEFINED
-    }
-    st.dataframe(table, column_config=columns, placeholder="not defined", alt="Measures of every head")
-    left_out = int(run.trace.empty_rows[0, 0].sum())
+    tables.head_measures(run, DEFINED, self_attention=False)
     show.line(
-        f"Means over the {len(run.tokens)} queries"
-        + (f", {left_out} of them left out because they have no key left" if left_out else "")
-        + ". Distance, “on itself” and “on previous token” are not defined here: a place in one text is no place in "
-        "the other.",
+        "Distance, “on itself” and “on previous token” are not defined here: a place in one text is no place in the "
+        "other.",
         quiet=True,
     )
-
-
-def _means(run: Crossed) -> dict[str, Array]:
-    weights, allowed = run.trace.weights[0], run.trace.mask[0]
-    of_rows = {
-        "entropy": measures.entropy(weights, allowed),
-        "entropy_share": measures.entropy_share(weights, allowed),
-        "peak": measures.peak(weights, allowed),
-        "on_first": np.where(run.trace.empty_rows[0], np.nan, measures.weight_on_first(weights, allowed)),
-    }
-    return {name: measures.mean_defined(rows)[0] for name, rows in of_rows.items()}
 
 
 def what_to_look_for(run: Crossed) -> None:
@@ -166,7 +143,8 @@ def what_to_look_for(run: Crossed) -> None:
     left = f" {empty} of {len(run.tokens)} queries have no key left." if empty else ""
     largest = "of a query that has a choice" if with_choice.any() else "of all, where no query has a choice,"
     st.html(
-        f'<p class="hl-line"><b>What to look for.</b> A word looks for its like only where its query and key fit, and '
-        f"these come from two matrices. The largest weight {largest} is {weights[h, i, j]:.2f}: in head "
-        f"{h + 1}, {show.quoted(run.tokens[i])} ({i + 1}) looks at {show.quoted(run.keys[j])} ({j + 1}).{left}</p>"
+        '<p class="hl-line"><b>What to look for.</b> A word need not look at the word that means the same: its query '
+        "and that word's key come from two random matrices. "
+        f"The largest weight {largest} is {weights[h, i, j]:.2f}: in head {h + 1}, {show.quoted(run.tokens[i])} "
+        f"({i + 1}) looks at {show.quoted(run.keys[j])} ({j + 1}).{left}</p>"
     )

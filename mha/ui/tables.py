@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 
 import pandas as pd
@@ -28,19 +29,20 @@ def measured(run: Pass) -> None:
     strongest_keys(run)
 
 
-def head_measures(run: Pass) -> None:
-    """A row per head: means over the queries for which a measure is defined."""
-    summary = measures.summarise(run.trace)
+def head_measures(run: Pass, shown: Collection[str] = tuple(COLUMNS), *, self_attention: bool = True) -> None:
+    """A row per head: means over the queries for which a measure is defined. shown: some of COLUMNS."""
+    summary = measures.summarise(run.trace, self_attention=self_attention)
     table = pd.DataFrame([asdict(head) for head in summary], index=pd.Index(head_names(len(summary)), name="Head"))
     table["entropy_share"] *= 100
+    columns = {name: column for name, column in COLUMNS.items() if name in shown}
     config = {
         name: st.column_config.NumberColumn(label, format=form, help=help_text)
-        for name, (label, form, help_text) in COLUMNS.items()
+        for name, (label, form, help_text) in columns.items()
     }
-    st.dataframe(table[list(COLUMNS)], column_config=config, placeholder="not defined", alt="Measures of every head")
+    st.dataframe(table[list(columns)], column_config=config, placeholder="not defined", alt="Measures of every head")
     queries = len(run.tokens)
     noun = "query" if queries == 1 else "queries"
-    left_out = {label: summary[0].not_defined[name] for name, (label, _, _) in COLUMNS.items()}
+    left_out = {label: summary[0].not_defined[name] for name, (label, _, _) in columns.items()}
     said = [f"{label} for {count} of {queries}" for label, count in left_out.items() if count]
     if said:
         st.caption(f"Means over {queries} {noun}. Left out because not defined: {'; '.join(said)}.")
