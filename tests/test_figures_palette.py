@@ -107,8 +107,20 @@ def test_weights_near_one_over_the_tokens_differ_from_each_other_and_from_zero(n
 
 
 @pytest.mark.parametrize("name", THEMES)
-def test_differences_are_centred_and_as_strong_on_both_sides(name):
+def test_what_a_cell_of_60_loses_is_seen_beside_one_that_gains_nearly_everything(name):
+    # causal on 60 tokens: row 1 gives all of its weight to one key, and blocked cells lose about 1/60
     scale = THEMES[name].difference
+    lost, same, gained = (colour_at(scale, 0.5 + change / 2) for change in (-1 / 60, 0, 1 / 60))
+    assert distance(lost, same) > 0.02
+    assert distance(gained, same) > 0.02
+    assert colour_at(scale, 0) == THEMES[name].numbers[0][1]
+    assert colour_at(scale, 1) == THEMES[name].numbers[-1][1]
+
+
+@pytest.mark.parametrize("kind", ["difference", "numbers"])
+@pytest.mark.parametrize("name", THEMES)
+def test_differences_are_centred_and_as_strong_on_both_sides(name, kind):
+    scale = getattr(THEMES[name], kind)
     shares = np.array([share for share, _ in scale])
     np.testing.assert_allclose(shares, 1 - shares[::-1])
     assert contrast(colour_at(scale, 0.5), PAGES[name]) < 1.15

@@ -62,7 +62,7 @@ def scale_of(name: str, number: int, bound: float, looks: Theme) -> Scale:
     axis = f"coloraxis{number if number > 1 else ''}"
     if name == WEIGHTS:
         return Scale(axis, 0.0, 1.0, looks.weights)
-    return Scale(axis, -bound, bound, looks.difference)
+    return Scale(axis, -bound, bound, looks.numbers)
 
 
 def placed(labels: Sequence[str], width: float) -> list[Place]:

@@ -28,11 +28,13 @@ class Theme:
     blocked: str  # neutral grey: every colour of the weight scale has a hue
     hatch: str
     weights: Colourscale
-    difference: Colourscale
+    difference: Colourscale  # of weights
+    numbers: Colourscale  # on both sides of 0
 
 
 # Random weights spread a row's sum of 1 over all keys, so most weights are near 1/T. A scale that is linear in the
 # weight would leave such maps blank; this one is linear in its square root: the colours below are evenly spaced in it.
+# Differences of weights are as small, and have the same scale to either side.
 _WEIGHTS_LIGHT = ("#f1f6fb", "#cfe1f1", "#a3c8e3", "#6ba6d2", "#3a7fba", "#20589a", "#123570", "#091a42")
 _WEIGHTS_DARK = ("#19212c", "#1d3a57", "#215b85", "#2a80aa", "#4ba5bb", "#85c6bd", "#c6e3bd", "#fbf8d0")
 # Orange for less, blue for more: a pair that stays apart in every common kind of colour-blindness.
@@ -61,6 +63,13 @@ def _square_root_scale(colours: tuple[str, ...]) -> Colourscale:
     return [((i / (len(fine) - 1)) ** 2, colour) for i, colour in enumerate(fine)]
 
 
+def _square_root_scale_both_ways(colours: tuple[str, ...]) -> Colourscale:
+    """As `_square_root_scale`, from the middle to either side."""
+    fine = _fine(colours)
+    middle = len(fine) // 2
+    return [(0.5 + 0.5 * abs(i - middle) * (i - middle) / middle**2, colour) for i, colour in enumerate(fine)]
+
+
 def _even_scale(colours: tuple[str, ...]) -> Colourscale:
     return [(i / (len(colours) - 1), colour) for i, colour in enumerate(colours)]
 
@@ -74,7 +83,8 @@ THEMES = {
         blocked="#dedede",
         hatch="#9a9a9a",
         weights=_square_root_scale(_WEIGHTS_LIGHT),
-        difference=_even_scale(_DIFFERENCE_LIGHT),
+        difference=_square_root_scale_both_ways(_DIFFERENCE_LIGHT),
+        numbers=_even_scale(_DIFFERENCE_LIGHT),
     ),
     "dark": Theme(
         page="#12161c",
@@ -84,7 +94,8 @@ THEMES = {
         blocked="#363636",
         hatch="#646464",
         weights=_square_root_scale(_WEIGHTS_DARK),
-        difference=_even_scale(_DIFFERENCE_DARK),
+        difference=_square_root_scale_both_ways(_DIFFERENCE_DARK),
+        numbers=_even_scale(_DIFFERENCE_DARK),
     ),
 }
 
