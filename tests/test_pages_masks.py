@@ -227,14 +227,27 @@ def test_a_length_shows_what_was_padding_and_blocks_what_was_not():
 def test_key_ranges_can_be_set_and_end_at_the_last_key():
     app = masks_page(padding="false", ranges="true")
     assert (app.number_input(key="from_1").value, app.number_input(key="to_1").value) == (3, 5)
-    app.number_input(key="to_0").set_value(0).run()
-    app.number_input(key="from_1").set_value(2).run()
+    app.number_input(key="to_0").set_value(0)
+    app.number_input(key="from_1").set_value(2).run()  # both at once
     allowed = np.array([[False] * 5, [False, True, True, True, True]])
     assert_shows(app, 0, masks.heads(allowed, T))
     assert "no key left" in html(app)
     app.selectbox(key="heads").set_value(4).run()  # ranges are for two heads, so the blocks come back
     assert_fine(app)
     assert app.number_input(key="to_0").value == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [("to_1", None, "0 to 5, got nothing"), ("to_1", 2.5, "0 to 5, got 2.5"), ("from_1", 0.0, "1 to 6, got 0")],
+)
+def test_an_end_of_a_range_that_is_none_is_refused_and_changes_nothing(field, typed, said):
+    app = masks_page(padding="false", ranges="true", keys="1-5,2-3")
+    app.number_input(key=field).set_value(typed).run()
+    assert_fine(app)
+    assert f"Not used as the end of a range: expected a whole number from {said}." in html(app)
+    assert [app.number_input(key=key).value for key in ("from_1", "to_1")] == [2, 3]
+    assert in_address(app, "keys") == "1-5,2-3"
 
 
 NONSENSE = {

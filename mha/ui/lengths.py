@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from mha.ui import address, show
+from mha.ui import address, whole_numbers
 
 Lengths = Mapping[int, int]  # number of a text -> tokens
 
@@ -33,16 +33,10 @@ def put(wanted: Lengths, *, key: str) -> None:
 
 def field(label: str, own: int, length: int, longest: int, *, key: str, number: int = 1, width: int = 160) -> None:
     """Where one of the lengths of `chosen` is shown and changed."""
-    widget = f"{key}_{number}"
-    st.session_state[widget] = float(length)
-    st.number_input(
+    whole_numbers.field(
         label,
-        step=1.0,
-        # With a smallest and a largest value the browser would keep others to itself, and never say the range; with
-        # whole numbers alone, 2.5 would silently be 2, and an emptied field 0.
-        value=None,
-        format="%g",
-        key=widget,
+        length,
+        key=f"{key}_{number}",
         on_change=_take,
         args=(key, number, own, longest),
         help=f"From 0 to {longest}; this text has {own} tokens of its own.",
@@ -52,19 +46,16 @@ def field(label: str, own: int, length: int, longest: int, *, key: str, number: 
 
 def refused(key: str) -> None:
     """What was typed last, if it was no length: said until the next thing that is done. It belongs beside the field."""
-    show.said_once(f"_{key}_refused")
+    whole_numbers.refused(f"_{key}_refused")
 
 
 def _take(key: str, number: int, own: int, longest: int) -> None:
-    typed = st.session_state[f"{key}_{number}"]
-    if typed is None or not 0 <= typed <= longest or typed != int(typed):
-        got = "nothing" if typed is None else f"{typed:g}"
-        said = f"Not used as a valid length: expected a whole number from 0 to {longest}, got {got}."
-        st.session_state[f"_{key}_refused"] = said
+    typed = whole_numbers.typed(f"{key}_{number}", 0, longest, what="a valid length", note=f"_{key}_refused")
+    if typed is None:
         return
     others = {n: length for n, length in (st.session_state.get(f"_{key}") or {}).items() if n != number}
     # a length that is the text's own follows the text again
-    put(others if typed == own else {**others, number: int(typed)}, key=key)
+    put(others if typed == own else {**others, number: typed}, key=key)
 
 
 def _read(said: str, own: Lengths) -> dict[int, int]:

@@ -19,11 +19,12 @@ from mha.arrays import Booleans
 from mha.batches import Batch
 from mha.figures.small_mask import small_mask
 from mha.masks import Rule
-from mha.ui import address, controls, custom_mask, lengths, show
+from mha.ui import address, controls, custom_mask, lengths, show, whole_numbers
 
 CARD = 128  # px
 FARTHEST = config.MAX_TOKENS - 1
 REACH = 2  # keys to either side, until something else is set
+ENDS = ("from", "to")
 Ranges = tuple[tuple[int, int], ...]  # first and last key of each head, from 1; last below first is no key
 
 
@@ -157,19 +158,18 @@ def _key_ranges(num_heads: int, T: int, *, on: bool) -> Rule:
         with st.popover("own blocks" if ranges == blocks else "as set", type="tertiary"):
             st.caption(f"The keys that each head may look at, within 1 to {T}. “To” before “from”: none.")
             for h, (first, last) in enumerate(ranges):
-                st.session_state[f"from_{h}"], st.session_state[f"to_{h}"] = first, last
                 with st.container(horizontal=True):
                     # a head that owns no key may start one behind the last
-                    for end, low, high in (("from", 1, T + 1), ("to", 0, T)):
-                        st.number_input(
-                            f"Head {h + 1} {end}",
-                            min_value=low,
-                            max_value=high,
-                            key=f"{end}_{h}",
-                            on_change=_take_ranges,
-                            args=(num_heads,),
+                    for end, (value, low, high) in enumerate(((first, 1, T + 1), (last, 0, T))):
+                        whole_numbers.field(
+                            f"Head {h + 1} {ENDS[end]}",
+                            value,
+                            key=f"{ENDS[end]}_{h}",
+                            on_change=_take_range,
+                            args=(ranges, h, end, low, high),
                             width=130,
                         )
+            whole_numbers.refused("_keys_refused")
             st.button("Each head its own block", on_click=_own_blocks, disabled=ranges == blocks)
     else:
         show.line("own blocks" if ranges == blocks else "as set", quiet=True)
@@ -179,9 +179,12 @@ def _key_ranges(num_heads: int, T: int, *, on: bool) -> Rule:
     return masks.heads(np.array([(first <= key) & (key <= last) for first, last in ranges]), T)
 
 
-def _take_ranges(num_heads: int) -> None:
-    state = st.session_state
-    state["_keys"] = tuple((state[f"from_{h}"], state[f"to_{h}"]) for h in range(num_heads))
+def _take_range(ranges: Ranges, h: int, end: int, low: int, high: int) -> None:
+    typed = whole_numbers.typed(f"{ENDS[end]}_{h}", low, high, what="the end of a range", note="_keys_refused")
+    if typed is not None:
+        ranges = st.session_state.get("_keys") or ranges  # two fields may have changed at once
+        changed = (typed, ranges[h][1]) if end == 0 else (ranges[h][0], typed)
+        st.session_state["_keys"] = (*ranges[:h], changed, *ranges[h + 1 :])
 
 
 def _own_blocks() -> None:
