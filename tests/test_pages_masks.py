@@ -352,6 +352,13 @@ def test_a_custom_mask_keeps_its_cells_when_a_text_grows():
     np.testing.assert_array_equal(unpack_mask(in_address(app, "grid"), (6, 6)), grown)
 
 
+def test_grey_rows_are_explained_where_there_are_some():
+    app = masks_page(padding="false", ranges="true", keys="1-0,1-5", mask_view="One head", head="1")
+    assert "plain grey" in html(app)
+    app.segmented_control(key="head").set_value(1).run()
+    assert "plain grey" not in html(app)
+
+
 def test_the_grid_has_room_for_its_labels():
     app = opened(PAGE, texts="understand x internationalisation", custom="true", **MODEL)
     columns = json.loads(popover_with(app, "dataframe").get("dataframe")[0].proto.columns)

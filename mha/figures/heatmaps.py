@@ -431,7 +431,7 @@ def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, An
                 top, bottom = ys[maps.marked_row : maps.marked_row + 2]
                 marked += f"M{xs[0]} {top}H{xs[-1]}V{bottom}H{xs[0]}Z"
             struck = [run for run in _empty_runs(maps.empty[m]) if not _empty_row_words_fit(run, place)]
-            strikes += "".join(f"M{xs[0]} {y + i:.2f}H{xs[-1]}" for run in struck for i in run)
+            strikes += "".join(f"M{xs[0]} {y + (run[0] + run[-1]) / 2:.2f}H{xs[-1]}" for run in struck)
     paths = [(hatch, looks.hatch, 1.0), (frames, looks.frame, 1.0), (strikes, looks.quiet, 1.5), (marked, MARKED, 2.5)]
     return [_path(path, colour, width) for path, colour, width in paths if path]
 
@@ -447,7 +447,7 @@ def _path(path: str, colour: str, width: float) -> dict[str, Any]:
 
 
 def _empty_row_words_fit(run: range, place: Grid) -> bool:
-    """Whether such rows can say what they are; else each has a line through it."""
+    """Whether such rows can say what they are; else one line goes through them: one in each would be a dark block."""
     return len(run) * place.cell_height >= FONT and place.map_width >= _EMPTY_ROW_WIDTH
 
 

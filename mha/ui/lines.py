@@ -67,10 +67,11 @@ def words(found: Batch, b: int) -> None:
     own = " ".join(f"<bdi>{escape(figures.plain_label(token))}</bdi>" for token in found.texts[b])
     missing = found.T - len(found.texts[b])
     padding = f' <span class="hl-pad">{" ".join([PADDING] * min(missing, 6))}{" …" * (missing > 6)}</span>'
+    positions = "1 position" if found.T == 1 else f"{found.T} positions"
     counted = f"{len(found.texts[b])} of its own" + (f" and {missing} of padding" if missing else ", no padding")
     st.html(
         f'<p class="hl-line hl-two-lines"><b>Text {found.numbers[b]}</b> '
-        f'<span class="hl-quiet">({found.T} positions: {counted}):</span> {own}{padding if missing else ""}</p>'
+        f'<span class="hl-quiet">({positions}: {counted}):</span> {own}{padding if missing else ""}</p>'
     )
 
 

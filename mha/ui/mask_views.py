@@ -106,18 +106,18 @@ def all_heads(run: Masked) -> None:
     columns_per_row = {"columns_per_row": 2 if browser.is_narrow() else MOST_SIDE_BY_SIDE} if count > 3 else {}
     heads = list(range(count))
     maps.panels(run, _panels(run, heads), heads, key="all", **columns_per_row)
-    _about_grey_rows(run)
+    _about_grey_rows(run, heads)
 
 
 def one_head(run: Masked) -> None:
     """The same three maps of one head, larger, with their numbers."""
     h = maps.choose_head(run)
     maps.panels(run, _panels(run, [h]), [h], key="one", show_values=True)
-    _about_grey_rows(run)
+    _about_grey_rows(run, [h])
 
 
-def _about_grey_rows(run: Masked) -> None:
-    if run.trace.empty_rows.any():
+def _about_grey_rows(run: Masked, heads: list[int]) -> None:
+    if run.trace.empty_rows[0, heads].any():
         show.line("Rows that are plain grey have no key left.", quiet=True)
 
 
