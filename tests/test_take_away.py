@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import re
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,17 @@ from mha import Tokens, Weights, attend, embed, export, figures, masks, restrict
 from mha.config import Model
 from mha.export import report
 from mha.figures.palette import THEMES
-from mha.ui import many_seeds, restriction_report, restriction_views, sentences, show, take_away
+from mha.ui import (
+    address,
+    many_seeds,
+    maps,
+    restriction_change,
+    restriction_report,
+    restriction_views,
+    sentences,
+    show,
+    take_away,
+)
 from mha.ui.compute import Pass
 from mha.ui.restriction_controls import Chosen
 from tests.test_pages import ROOT, assert_fine, opened
@@ -87,6 +100,62 @@ def test_a_picture_has_the_ground_that_its_colours_were_chosen_for(theme):
     [(_, svg)] = take_away.drawings([show.Chart("maps", figure, "", theme=theme)])
     assert looks.page in svg
     assert looks.text in svg
+
+
+@pytest.mark.parametrize("view", ["Output", "Heads", "Findings"])
+def test_the_picture_is_that_of_the_view_or_the_maps_behind_a_view_without_one(view, exercise, monkeypatch):
+    monkeypatch.setattr(many_seeds, "swept", lambda run: {})  # no session here
+    monkeypatch.setattr(sentences, "own_sentences", lambda: "")
+    with show.charts_noted() as charts:
+        {"Output": restriction_change.output, "Heads": restriction_change.heads, "Findings": lambda run: None}[view](
+            exercise
+        )
+    [_, (_, file, kind, made)] = take_away._pictures("restriction", restriction_report.taken(exercise), charts)
+    assert (file, kind) == ("headlight-restriction.svg", "image/svg+xml")
+    svg = made()
+    assert ("change, %" in svg, "change of the output" in svg, "Restricted" in svg) == (
+        view == "Output",
+        view == "Heads",
+        view == "Findings",
+    )
+
+
+def test_a_view_of_tables_gives_the_maps_behind_it():
+    run = passed(masks.causal(5, 5))
+    [(_, _, _, png), (_, _, _, svg)] = take_away._pictures("heads", take_away.of_text(run, MODEL), [])
+    assert svg().startswith("<svg")
+    assert "Head 3" in svg()
+    assert png().startswith(b"\x89PNG")
+
+
+def test_a_page_with_no_picture_at_all_says_so(monkeypatch):
+    monkeypatch.setattr(take_away, "of_text", lambda run, model: take_away.Taken(export.Scene((TOKENS,), MODEL)))
+    app = opened(ROOT / "pages" / "heads.py", view="Measures")
+    app.session_state["take_away"] = True
+    app.run()
+    assert_fine(app)
+    assert not {"PNG", "SVG"} & buttons(app)
+    assert "no picture in this view" in html(app)
+
+
+def test_a_report_is_on_white_whatever_the_page_is_on(monkeypatch):
+    run = passed()
+    monkeypatch.setattr(show, "theme", lambda: "dark")
+    monkeypatch.setattr(address, "share_link", lambda: "")  # no session here
+    monkeypatch.setattr(address, "settings", dict)
+    with show.charts_noted() as charts:
+        maps.all_heads(run)
+    [(_, file, _, made), _] = take_away._reports("Heads", take_away.of_text(run, MODEL), charts)
+    [(_, svg)] = take_away.drawings(charts)
+    assert THEMES["dark"].page in svg  # as it is shown
+    assert file == "headlight-heads-report.html"
+    [picture] = [
+        base64.b64decode(found).decode() for found in re.findall('data:image/svg[+]xml;base64,([^"]+)', made())
+    ][-1:]
+    assert THEMES["light"].page in picture
+    assert THEMES["light"].text in picture
+    for colour in (THEMES["dark"].page, THEMES["dark"].text, THEMES["dark"].quiet):
+        assert colour not in picture
 
 
 def test_a_settings_file_opens_as_its_link_would():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,12 @@ def _kept(key: Any) -> Sweep:
 
 
 def _show(run: Restricted, changes: SeedChanges) -> None:
-    options: dict[str, Any] = {"theme": show.theme(), **maps.fitting()}
+    options = maps.fitting()
     own = f"seed {run.model.seed}, as in the other views"
     st.html('<p class="hl-line"><b>Change of the output at each position, relative to its length before</b></p>')
     relative = 100 * changes.relative_change
-    figure = figures.spread_boxes(
+    draw = partial(
+        figures.spread_boxes,
         relative,
         run.tokens,
         colours=[figures.MEAN_COLOUR] * len(run.tokens),
@@ -116,10 +118,11 @@ def _show(run: Restricted, changes: SeedChanges) -> None:
         marked_name=own,
         **options,
     )
-    show.chart(figure, key="seeds_positions", alt=_alt("positions", relative, len(changes.seeds)))
+    show.chart(draw, key="seeds_positions", alt=_alt("positions", relative, len(changes.seeds)))
     st.html('<p class="hl-line"><b>Change of what each head adds, mean over the positions</b></p>')
     by_head = changes.head_change_length.mean(axis=-1)
-    figure = figures.spread_boxes(
+    draw = partial(
+        figures.spread_boxes,
         by_head,
         [str(h + 1) for h in range(run.H)],
         names=run.names,
@@ -130,7 +133,7 @@ def _show(run: Restricted, changes: SeedChanges) -> None:
         marked_name=own,
         **options,
     )
-    show.chart(figure, key="seeds_heads", alt=_alt("heads", by_head, len(changes.seeds)))
+    show.chart(draw, key="seeds_heads", alt=_alt("heads", by_head, len(changes.seeds)))
     show.line(
         f"Over {len(changes.seeds)} seeds: the box is the middle half, the line in it the median, and the lines end at "
         f"5% and 95%. The diamond is {own}.",

@@ -26,6 +26,7 @@ def taken(run: Restricted) -> Taken:
         tables=lambda: _tables(run),
         findings=lambda: _findings(run, done),
         pictures=lambda: _pictures(run),
+        behind=lambda: _pictures(run)[0],
         own_words=sentences.own_sentences(),
     )
 
@@ -41,7 +42,7 @@ def _pictures(run: Restricted) -> list[show.Chart]:
 
     heads = list(range(run.H))
     layout: dict[str, Any] = {"columns_per_row": restriction_views.MOST_SIDE_BY_SIDE} if run.H > 3 else {}
-    shown = maps.panels_chart(run, restriction_views.panels(run, heads), heads, key="maps", theme="light", **layout)
+    shown = maps.panels_chart(run, restriction_views.panels(run, heads), heads, key="maps", **layout)
     bars = pictures.bars(
         run.made.relative_change[0], run.labels, word="change of the output, relative to its length before"
     )

@@ -16,7 +16,7 @@ from mha.config import Model
 from mha.export import Data, Scene
 from mha.export.archive import archive
 from mha.measures import summarise
-from mha.ui import address, explain, show
+from mha.ui import address, explain, maps, show
 from mha.ui.compute import Pass
 
 MOST_CSV_ROWS = 300_000  # about 20 MB and three seconds; NPZ takes any number
@@ -28,14 +28,16 @@ OUTPUT_COLUMNS = ("Position", "Change", "Of its length before", "Cosine")
 class Taken:
     """One page's part: the scene its numbers come from, and what its report holds beside the pictures.
 
-    pictures: the charts of the report; None takes those that are shown. What is callable is called when somebody asks
-    for the file, outside of the session: it must not look into the session's state.
+    pictures: the charts of the report; None takes those that are shown. behind: the picture to take away from a view
+    that shows none. What is callable is called when somebody asks for the file, outside of the session: it must not
+    look into the session's state.
     """
 
     scene: Scene
     tables: Callable[[], tuple[Any, ...]] = tuple
     findings: Callable[[], tuple[Any, ...]] = tuple
     pictures: Callable[[], list[show.Chart]] | None = None
+    behind: Callable[[], show.Chart] | None = None
     own_words: str = ""
 
 
@@ -58,7 +60,10 @@ def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> 
             show.line(f"There is nothing to take away: {problem}")
             return
         show.line("Each file is made from what you see now, when you click.", quiet=True)
-        _row("Picture", _pictures(name, taken, charts))
+        if charts or taken.behind:
+            _row("Picture", _pictures(name, taken, charts))
+        else:
+            show.line("There is no picture in this view; others have one.", quiet=True)
         _row("Numbers", _numbers(name, taken.scene))
         _row("Code", _code(taken.scene))
         _row("Report", _reports(title, taken, charts))
@@ -82,14 +87,8 @@ def _row(label: str, offers: list[Offer]) -> None:
 
 
 def _pictures(name: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
-    from mha.pictures import can_draw  # noqa: PLC0415 - a page that is only looked at needs no renderer
-
-    shown = [chart for chart in charts if can_draw(chart.figure)]
-
     def drawn() -> list[str]:
-        # a view of tables and sentences, or of bars, has the maps behind it
-        wanted = shown or (taken.pictures()[:1] if taken.pictures else [])
-        return [svg for _, svg in drawings(wanted)]
+        return [svg for _, svg in drawings(_shown(taken, charts))]
 
     def as_svg() -> str | bytes:
         return _one_or_zip(drawn(), name, "svg")
@@ -100,19 +99,23 @@ def _pictures(name: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
         return _one_or_zip([png(svg) for svg in drawn()], name, "png")
 
     name = f"headlight-{name}"
-    if len(shown) > 1:
+    if len(charts) > 1:
         return [(kind, f"{name}.zip", "application/zip", made) for kind, made in (("PNG", as_png), ("SVG", as_svg))]
     return [("PNG", f"{name}.png", "image/png", as_png), ("SVG", f"{name}.svg", "image/svg+xml", as_svg)]
 
 
+def _shown(taken: Taken, charts: list[show.Chart]) -> list[show.Chart]:
+    """What is shown; tables and sentences have the maps behind them."""
+    return charts or ([taken.behind()] if taken.behind else [])
+
+
 def drawings(charts: list[show.Chart]) -> list[tuple[show.Chart, str]]:
-    """Each chart that can be drawn without Plotly, and its SVG."""
-    from mha import pictures  # noqa: PLC0415
+    """Each chart, and its SVG."""
+    from mha import pictures  # noqa: PLC0415 - a page that is only looked at needs no renderer
 
     return [
         (chart, chart.svg or pictures.svg(chart.figure, theme=chart.theme, alt=chart.alt, width=chart.width))
         for chart in charts
-        if chart.svg or pictures.can_draw(chart.figure)
     ]
 
 
@@ -151,7 +154,8 @@ def _reports(title: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
     def made() -> Any:
         from mha.export import report  # noqa: PLC0415
 
-        found = drawings(taken.pictures() if taken.pictures else charts)
+        wanted = taken.pictures() if taken.pictures else _shown(taken, charts)
+        found = drawings([chart.on_paper() for chart in wanted])
         return report.Report(
             title=f"{title} · Headlight",
             settings=tuple(settings.items()),
@@ -184,7 +188,8 @@ def of_text(run: Pass, model: Model) -> Taken:
     """What a page that shows one forward pass gives."""
     looked_at = None if run.keys is run.tokens else (tuple(run.keys),)
     scene = Scene((tuple(run.tokens),), model, run.mask.rules, looked_at=looked_at)
-    return Taken(scene, tables=lambda: (heads_table(run.trace, self_attention=looked_at is None),))
+    tables = lambda: (heads_table(run.trace, self_attention=looked_at is None),)  # noqa: E731 - made when the report is
+    return Taken(scene, tables=tables, behind=lambda: maps.behind(run))
 
 
 def section(title: str, sentences: Sequence[str]) -> tuple[Any, ...]:
