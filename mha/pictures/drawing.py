@@ -96,16 +96,6 @@ def svg(figure: dict[str, Any], *, width: float = WIDTH, theme: str = "light", t
     return picture(frame.width, frame.height + below, frame.page, parts, title=title, alt=alt, edge=EDGE)
 
 
-def can_draw(figure: dict[str, Any]) -> bool:
-    """Whether `svg` draws this figure."""
-    try:
-        for trace in figure["data"]:
-            _kind(trace)
-    except ValueError:
-        return False
-    return True
-
-
 def _kind(trace: dict[str, Any]) -> str:
     """ "heatmap", "bar", "box", "markers", "text", or "" for what only answers to the mouse."""
     if trace["type"] in ("heatmap", "bar", "box"):
