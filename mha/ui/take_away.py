@@ -15,6 +15,7 @@ from mha.between import Between
 from mha.config import Model
 from mha.export import Data, Scene
 from mha.export.archive import archive
+from mha.export.program import file_name
 from mha.measures import summarise
 from mha.ui import address, explain, maps, show
 from mha.ui.compute import Pass
@@ -143,8 +144,8 @@ def _numbers(name: str, scene: Scene) -> list[Offer]:
 
 def _code(scene: Scene) -> list[Offer]:
     return [
-        ("NumPy", "attention_numpy.py", "text/x-python", lambda: export.program(scene, "numpy")),
-        ("PyTorch", "attention_torch.py", "text/x-python", lambda: export.program(scene, "torch")),
+        ("NumPy", file_name("numpy"), "text/x-python", lambda: export.program(scene, "numpy")),
+        ("PyTorch", file_name("torch"), "text/x-python", lambda: export.program(scene, "torch")),
     ]
 
 
