@@ -93,6 +93,30 @@ def test_the_exercise_is_one_scene_with_both_passes(exercise, monkeypatch):
     assert {section.title for section in taken.findings()} >= {"What was measured", "What changed"}
 
 
+def test_the_shares_of_many_heads_are_tables_as_wide_as_paper(monkeypatch):
+    monkeypatch.setattr(many_seeds, "swept", lambda run: {})  # no session here
+    monkeypatch.setattr(sentences, "own_sentences", lambda: "")
+    chosen = Chosen((), (restriction_rules.own_blocks(11, 5),), predict=False)
+    run = restriction_views.restricted(TOKENS, Model(seed=3, d_model=22, num_heads=11), chosen)
+    tables = [table for table in restriction_report.taken(run).tables() if table.title.startswith("Share")]
+    assert [table.title.partition(", ")[2] for table in tables] == ["heads 1 to 8", "heads 9 to 11"]
+    for table, first, end in zip(tables, (0, 8), (8, 11), strict=True):
+        assert table.columns == ("Position", *(f"Head {h + 1}" for h in range(first, end)))
+        np.testing.assert_array_equal([row[1:] for row in table.rows], run.made.head_shares[0, first:end].T)
+
+
+def test_words_from_right_to_left_keep_to_themselves_in_the_sentences_of_a_report(monkeypatch):
+    monkeypatch.setattr(many_seeds, "swept", lambda run: {})  # no session here
+    monkeypatch.setattr(sentences, "own_sentences", lambda: "")
+    tokens = Tokens(("القطة", "\u202eevil", "<b>&amp;"))
+    run = restriction_views.restricted(tokens, MODEL, Chosen((), (restriction_rules.own_blocks(3, 3),), predict=False))
+    said = " ".join(sentence for section in restriction_report.taken(run).findings() for sentence in section.sentences)
+    quoted = set(re.findall("“(.*?)”", said))
+    assert quoted <= {"\u2068القطة\u2069", "<U+202E>evil", "<b>&amp;"}
+    assert len(quoted) >= 2
+    assert "\u202e" not in said
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_picture_has_the_ground_that_its_colours_were_chosen_for(theme):
     run, looks = passed(), THEMES[theme]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Any
 
-from mha import findings, masks
+from mha import figures, findings, masks
 from mha.export import Scene
+from mha.findings import Finding
 from mha.masks import Rule
 from mha.restriction import head_summaries
-from mha.ui import many_seeds, maps, restriction_views, sentences, show, take_away
+from mha.ui import explain, many_seeds, maps, restriction_views, sentences, show, take_away
 from mha.ui.restriction_views import Restricted
 from mha.ui.take_away import Taken
 
 HEAD_COLUMNS = ("Head", "On forbidden keys before", "Entropy before, bits", "Entropy now, bits", "Rows without key")
+MOST_ON_PAPER = 8  # heads side by side in a table
 
 
 def taken(run: Restricted) -> Taken:
@@ -59,36 +62,44 @@ def _tables(run: Restricted) -> tuple[Any, ...]:
         (f"Head {h + 1}", head.forbidden_weight, head.entropy_before, head.entropy_after, head.empty_after)
         for h, head in enumerate(head_summaries(run.made))
     )
-    by_position = run.made.head_shares[0].T  # (T, H)
-    shares: tuple[tuple[Any, ...], ...] = tuple(
-        (label, *map(float, of_heads)) for label, of_heads in zip(run.labels, by_position, strict=True)
-    )
     bound = f"The heads' changes summed differ from the output's change by {run.made.residual:.1e}; the bound for "
     return (
         take_away.output_table(run.made, run.labels),
         Table("What each head lost", HEAD_COLUMNS, heads, "Means over the queries for which a measure is defined."),
-        Table(
-            "Share of each head in the change",
-            ("Position", *run.names),
-            shares,
-            f"{bound}rounding is {run.made.bound:.1e}.",
-        ),
+        *_shares(run, f"{bound}rounding is {run.made.bound:.1e}."),
     )
+
+
+def _shares(run: Restricted, note: str) -> Iterator[Any]:
+    """Share of each head in each position's change; a sheet of paper is as wide as eight heads."""
+    from mha.export.report import Table  # noqa: PLC0415
+
+    shares = run.made.head_shares[0]  # (H, T)
+    for first in range(0, run.H, MOST_ON_PAPER):
+        end = min(first + MOST_ON_PAPER, run.H)
+        title = "Share of each head in the change" + (f", heads {first + 1} to {end}" if run.H > MOST_ON_PAPER else "")
+        rows: tuple[tuple[Any, ...], ...] = tuple(
+            (label, *map(float, of_heads)) for label, of_heads in zip(run.labels, shares[first:end].T, strict=True)
+        )
+        yield Table(title, ("Position", *run.names[first:end]), rows, note)
 
 
 def _findings(run: Restricted, done: many_seeds.Sweep) -> tuple[Any, ...]:
     measured = take_away.section("What was measured", [_plain(restriction_views.sentence(run))])
-    changed = take_away.section("What changed", [found.plain for found in findings.what_changed(run.made, run.tokens)])
-    suggests = take_away.section(
-        "What this suggests", [found.plain for found in findings.what_this_suggests(run.made, run.tokens)]
-    )
+    changed = take_away.section("What changed", _sentences(findings.what_changed(run.made, run.tokens)))
+    suggests = take_away.section("What this suggests", _sentences(findings.what_this_suggests(run.made, run.tokens)))
     seeds: tuple[Any, ...] = ()
     if done:
         over = findings.over_seeds(many_seeds.changes_of(done), run.tokens)
-        seeds = take_away.section("With other seeds", [found.plain for found in over])
+        seeds = take_away.section("With other seeds", _sentences(over))
     return (*measured, *changed, *suggests, *seeds)
 
 
+def _sentences(found: Sequence[Finding]) -> list[str]:
+    return [_plain(explain.finding(finding)) for finding in found]
+
+
 def _plain(markup: str) -> str:
-    """One of our own sentences without its tags."""
-    return unescape(re.sub("<[^>]*>", "", markup))
+    """One of our own sentences without its tags; a word from right to left keeps to itself, as it does on the page."""
+    isolated = re.sub("<bdi>(.*?)</bdi>", lambda found: figures.full_label(unescape(found[1])), markup)
+    return unescape(re.sub("<[^>]*>", "", isolated))
