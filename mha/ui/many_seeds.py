@@ -71,7 +71,9 @@ def _one_chunk(run: Restricted, done: Sweep) -> None:
     done[int(chunk.seeds[0])] = chunk
     try:
         st.rerun(scope="fragment")
-    except StreamlitAPIException:  # the whole page is being run, as when it has just been opened
+    except (StreamlitAPIException, RuntimeError):
+        # The whole page is being run, as when it has just been opened; or, which Streamlit calls impossible, the
+        # fragment around this one, as when its tab has been opened again.
         st.rerun()
 
 

@@ -172,8 +172,13 @@ def test_many_seeds_show_progress_and_can_be_stopped(open_page):
     page.locator(PLOT).nth(1).wait_for()
     expect(page.get_by_text("Over 200 seeds: the box")).to_have_count(0)
     page.get_by_role("button", name="Go on after").click()
+    expect(page.get_by_test_id("stTabs").get_by_role("button", name="Stop")).to_be_visible()
+    tab(page, "Output")  # and back while it runs
+    page.get_by_text("How far each output moved").wait_for()
+    tab(page, "Many seeds")
     expect(page.get_by_text("Over 200 seeds: the box")).to_be_visible(timeout=60_000)
     expect(page.get_by_text("Stopped after")).to_have_count(0)
+    assert page.get_by_test_id("stException").count() == 0
 
 
 def test_a_class_predicts_first_by_the_link(open_page):
