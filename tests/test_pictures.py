@@ -285,7 +285,7 @@ def upright(shown, width=820):
 
 
 def test_parts_of_a_bar_stand_on_each_other_or_hang_from_each_other_and_are_named():
-    parts = np.array([[2.0, -1.0, np.nan], [1.0, -0.5, 0.0], [-0.5, 4.0, 1.0]])
+    parts = np.array([[2.0, -1.0, np.nan], [1.0, -0.5, 0.0], [0.5, 4.0, 1.0]])
     shown = position_bars(
         parts, ["a", "<b>", "a"], names=["Head 1", "<i>", "Head 3"], colours=HEAD_COLOURS[:3], unit="u"
     )
@@ -299,7 +299,7 @@ def test_parts_of_a_bar_stand_on_each_other_or_hang_from_each_other_and_are_name
         (0, 1, -1, 0),
         (1, 0, 3, 2),
         (1, 1, -1.5, -1),
-        (2, 0, -0.5, 0),
+        (2, 0, 3.5, 3),
         (2, 1, 4, 0),
         (2, 2, 1, 0),
     ]

@@ -66,6 +66,9 @@ def test_the_nearest_by_hand() -> None:
     assert near == [[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 1]]
     for k in range(1, 8):
         assert (full(rules.nearest(5, k), 1, 5).sum(axis=-1) == min(k, 5)).all()
+    # of many, too: sorts that forget the order of equals keep it for few
+    middle = np.flatnonzero(full(rules.nearest(101, 40), 1, 101)[0, 50])
+    assert middle.tolist() == list(range(30, 70))
 
 
 def test_blocks_are_the_exercises_halves() -> None:

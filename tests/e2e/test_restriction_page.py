@@ -156,8 +156,21 @@ def test_ticked_positions_and_heads_off_travel_in_the_address(open_page):
     found = parse_qs(urlsplit(page.url).query)
     assert found["restrict"] == ["Ticked"]
     assert "ticks" not in found  # as in equal blocks, which is the default
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Tick positions").click()
+    grid = page.get_by_test_id("stPopoverBody").locator("canvas").first
+    size = grid.bounding_box()
+    assert size is not None
+    row = size["height"] / 3  # names, head 1, head 2
+    page.mouse.click(size["x"] + size["width"] - 8, size["y"] + 1.5 * row)  # beside the box of D
+    page.keyboard.press("Enter")
+    page.get_by_text("The restriction forbids 20 of 32 cells").wait_for()
+    page.keyboard.press("ArrowLeft")  # C, with the same table before the editor as at first
+    page.keyboard.press("Enter")
+    page.get_by_text("The restriction forbids 16 of 32 cells").wait_for()
+    page.wait_for_function("() => location.search.includes('ticks=')")
     page.goto(page.url)
-    page.get_by_text("The restriction forbids 24 of 32 cells").wait_for()
+    page.get_by_text("The restriction forbids 16 of 32 cells").wait_for()
 
 
 @pytest.mark.slow
