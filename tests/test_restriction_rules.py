@@ -67,8 +67,9 @@ def test_the_nearest_by_hand() -> None:
     for k in range(1, 8):
         assert (full(rules.nearest(5, k), 1, 5).sum(axis=-1) == min(k, 5)).all()
     # of many, too: sorts that forget the order of equals keep it for few
-    middle = np.flatnonzero(full(rules.nearest(101, 40), 1, 101)[0, 50])
-    assert middle.tolist() == list(range(30, 70))
+    for k in range(2, 64, 2):
+        for i, row in enumerate(full(rules.nearest(64, k), 1, 64)[0]):
+            assert set(np.flatnonzero(row)) == set(sorted(range(64), key=lambda j: (abs(j - i), j))[:k])
 
 
 def test_blocks_are_the_exercises_halves() -> None:
