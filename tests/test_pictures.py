@@ -18,6 +18,7 @@ from PIL import Image
 
 from mha import masks, pictures
 from mha.figures import Matrix, Outline, Panel, arrows, head_maps, matrices, position_bars, spread_boxes, stacked_maps
+from mha.figures.labels import plain_label
 from mha.figures.palette import HEAD_COLOURS, THEMES, colour_at
 from mha.pictures.apart import Run, apart, in_visual_order
 from mha.pictures.drawing import EDGE
@@ -390,6 +391,11 @@ def test_bars_are_as_long_as_their_values_from_one_line_of_zero():
     assert [round(x - zero, 1) for x, _, _ in boxes] == [0, round(-boxes[1][1], 1), 0, 0, 0]
     words = [word for word, *_ in texts(svg)]
     assert words == ["length", "1 a", "3.00", "2 <b>", "\u22121.50", "3 c", "0.00", "4 d", "not defined", "5 e", "0.75"]
+
+
+def test_a_position_of_a_word_from_right_to_left_is_isolated_once():
+    svg = pictures.bars([1.0], ["1 " + plain_label("\u0646\u062d\u0646")], word="length")
+    assert "1 \u2068\u0646\u062d\u0646\u2069" in [word for word, *_ in texts(svg)]
 
 
 def test_bars_have_the_colours_given_and_stay_on_the_sheet():

@@ -129,7 +129,7 @@ def draw_arrows(run: Pass, weights: Array, names: list[str], *, key: str, colour
     options: dict[str, Any] = {"names": names, "top": int(top), "query": query, **fitting()}
     caption = figures.arrows_caption(weights, run.tokens, run.keys, **options)
     draw = partial(figures.arrows, weights, run.tokens, run.keys, colours=colours, **options)
-    show.chart(draw, key=key, alt=caption)
+    show.chart(draw, key=key, alt=caption, title="Arrows")
     show.line(caption, quiet=True)
 
 
