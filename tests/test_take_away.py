@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from mha import Tokens, Weights, attend, embed, export, figures, masks, restriction_rules
+from mha import Tokens, Weights, attend, embed, export, figures, masks, restriction_rules, seed_sweep
 from mha.config import Model
 from mha.export import report
 from mha.figures.palette import THEMES
@@ -91,6 +91,22 @@ def test_the_exercise_is_one_scene_with_both_passes(exercise, monkeypatch):
     assert "<script" not in made
     assert f"{exercise.made.relative_change[0, 2]:.4f}" in made
     assert {section.title for section in taken.findings()} >= {"What was measured", "What changed"}
+
+
+def test_the_boxes_of_many_seeds_are_in_the_report_once_they_are_computed(exercise, monkeypatch):
+    restriction = masks.custom(exercise.made.restricted.mask)
+    swept = {int(part.seeds[0]): part for part in seed_sweep.sweep(TOKENS, MODEL, restriction, seeds=range(30))}
+    monkeypatch.setattr(many_seeds, "swept", lambda run: swept)  # no session here
+    monkeypatch.setattr(sentences, "own_sentences", lambda: "")
+    pictures = restriction_report.taken(exercise).pictures
+    assert pictures is not None
+    positions, heads = take_away.drawings(pictures())[2:]
+    assert [chart.key for chart, _ in (positions, heads)] == ["seeds_positions", "seeds_heads"]
+    assert positions[1].count("fill-opacity") == 5
+    assert heads[1].count("fill-opacity") == 3
+    for chart, svg in (positions, heads):
+        assert chart.title.endswith(", over 30 seeds")
+        assert f"seed {MODEL.seed}, as in the other views" in svg
 
 
 def test_the_shares_of_many_heads_are_tables_as_wide_as_paper(monkeypatch):

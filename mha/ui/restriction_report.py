@@ -28,8 +28,8 @@ def taken(run: Restricted) -> Taken:
         scene,
         tables=lambda: _tables(run),
         findings=lambda: _findings(run, done),
-        pictures=lambda: _pictures(run),
-        behind=lambda: _pictures(run)[0],
+        pictures=lambda: _pictures(run, done),
+        behind=lambda: _pictures(run, {})[0],
         own_words=sentences.own_sentences(),
     )
 
@@ -40,7 +40,7 @@ def _as_one_rule(run: Restricted) -> Rule:
     return Rule(name, masks.combine(*run.restriction, shape=shape).allowed)
 
 
-def _pictures(run: Restricted) -> list[show.Chart]:
+def _pictures(run: Restricted, done: many_seeds.Sweep) -> list[show.Chart]:
     from mha import pictures  # noqa: PLC0415 - a page that is only looked at needs no renderer
 
     heads = list(range(run.H))
@@ -52,7 +52,8 @@ def _pictures(run: Restricted) -> list[show.Chart]:
     told = ", ".join(
         f"{label} {value:.3f}" for label, value in zip(run.labels, run.made.relative_change[0], strict=True)
     )
-    return [shown, show.Chart("output", {}, f"A bar per position: {told}.", "Change of the output", bars)]
+    change = show.Chart("output", {}, f"A bar per position: {told}.", "Change of the output", bars)
+    return [shown, change, *(many_seeds.on_paper(run, many_seeds.changes_of(done)) if done else [])]
 
 
 def _tables(run: Restricted) -> tuple[Any, ...]:
