@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
 from typing import Any
 
 from mha import findings, masks
@@ -21,7 +19,7 @@ def taken(run: Restricted) -> Taken:
     """Everything that the page shows, whichever view is open."""
     scene = Scene((tuple(run.tokens),), run.model, run.base, restriction=_as_one_rule(run))
     done = many_seeds.swept(run)  # read here: what is called later has no session
-    return Taken(
+    return take_away.of_scene(
         scene,
         tables=lambda: _tables(run),
         findings=lambda: _findings(run, done),
@@ -76,7 +74,7 @@ def _tables(run: Restricted) -> tuple[Any, ...]:
 
 
 def _findings(run: Restricted, done: many_seeds.Sweep) -> tuple[Any, ...]:
-    measured = take_away.section("What was measured", [_plain(restriction_views.sentence(run))])
+    measured = take_away.section("What was measured", [take_away.plain(restriction_views.sentence(run))])
     changed = take_away.section("What changed", [found.plain for found in findings.what_changed(run.made, run.tokens)])
     suggests = take_away.section(
         "What this suggests", [found.plain for found in findings.what_this_suggests(run.made, run.tokens)]
@@ -86,8 +84,3 @@ def _findings(run: Restricted, done: many_seeds.Sweep) -> tuple[Any, ...]:
         over = findings.over_seeds(many_seeds.changes_of(done), run.tokens)
         seeds = take_away.section("With other seeds", [found.plain for found in over])
     return (*measured, *changed, *suggests, *seeds)
-
-
-def _plain(markup: str) -> str:
-    """One of our own sentences without its tags."""
-    return unescape(re.sub("<[^>]*>", "", markup))
