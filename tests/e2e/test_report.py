@@ -20,6 +20,8 @@ EVIL = "<script>document.title='ran'</script><img src=https://evil.example/x one
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
 TOKENS = ["The", "\u0645\u0631\u062d\u0628\u0627!", "\u4f60\u597d", FAMILY, EVIL, "mat"]
 
+WIDE = Table("Wide", tuple(f"column {n} of many" for n in range(10)), (("Encoder head 1", *range(9)),))
+
 
 def report():
     T = len(TOKENS)
@@ -34,7 +36,7 @@ def report():
         link=f"https://headlight.example/?text={'a' * 300}",
         notes=(EVIL,),
         pictures=(Picture("Maps", pictures.svg(maps), "two maps"), Picture("Change", bars, EVIL)),
-        tables=(Table("Numbers", ("position", "change"), rows), Table("All", ("n",), ((1,),), folded=True)),
+        tables=(Table("Numbers", ("position", "change"), rows), Table("All", ("n",), ((1,),), folded=True), WIDE),
         findings=(Section("What changed", (f"The output of {EVIL} changed most.",)),),
         own_words=f"{EVIL}\n\n\u0645\u0631\u062d\u0628\u0627 " + "\u4f60\u597d " * 5_000,
     )
@@ -76,6 +78,8 @@ def test_the_report_prints_on_a4_without_cutting_a_picture(opened):
     assert len(sheets) > 2
     assert {(round(float(width)), round(float(height))) for width, height in sheets} == {(595, 842)}  # A4 in points
     opened.emulate_media(media="print")
+    opened.set_viewport_size({"width": 673, "height": 1000})  # A4 within its margins
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 673
     looks = opened.evaluate("[...document.querySelectorAll('figure')].map(f => getComputedStyle(f).breakInside)")
     assert set(looks) == {"avoid"}
     assert opened.evaluate("getComputedStyle(document.querySelector('thead')).display") == "table-header-group"
