@@ -9,6 +9,7 @@ import streamlit as st
 
 from mha import Tokens
 from mha.arrays import Integers
+from mha.export.translation import seen_words
 from mha.translator import evaluate
 from mha.translator.evaluate import Accuracy, Head
 from mha.translator.model import Attention, Passes, Translation, Translator, Words
@@ -59,8 +60,7 @@ class Translated:
     def seen(self, name: str) -> Crossed:
         """One of the three attentions as rows that look and columns that are looked at."""
         attention: Attention = getattr(self.passes, name)
-        rows = self.passes.sources[0] if name == "encoder" else self.produced
-        columns = self.passes.fed[0] if name == "decoder" else self.passes.sources[0]
+        rows, columns = seen_words(name, self.source, self.produced)
         return Crossed(
             Tokens(rows),
             attention.queries,

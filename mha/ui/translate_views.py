@@ -122,15 +122,17 @@ def against_pytorch(run: Translated) -> None:
 
 def pointed_out(run: Translated) -> None:
     """Where heads show that tens and units change places, by their numbers."""
-    found = crossings(run.number)
-    if not found:
+    if not crossings(run.number):
         show.line("No tens and units change places in this number. Try 34 or 21,045.", quiet=True)
-        return
-    if not run.is_right:
+    elif not run.is_right:
         show.line("The translation is wrong, so nothing is said about where it crosses.", quiet=True)
-        return
-    for crossing in found:
-        st.html(f'<p class="hl-line">{_crossing(run, crossing)}</p>')
+    for said in crossing_sentences(run):
+        st.html(f'<p class="hl-line"><b>The crossing.</b> {said}</p>')
+
+
+def crossing_sentences(run: Translated) -> list[str]:
+    """A sentence for each pair that changes places, as HTML; none where the translation is wrong."""
+    return [_crossing(run, crossing) for crossing in crossings(run.number)] if run.is_right else []
 
 
 def _crossing(run: Translated, at: Crossing) -> str:
@@ -140,7 +142,7 @@ def _crossing(run: Translated, at: Crossing) -> str:
     shows = [head for head in said if head.shows]
     pair = show.phrase(run.source[at.source_tens : at.source_units + 1])
     turned = show.phrase(run.produced[at.target_units : at.target_tens + 1])
-    begin = f"<b>The crossing.</b> {pair} becomes {turned}: "
+    begin = f"{pair} becomes {turned}: "
     if not shows:
         best = max(said, key=lambda head: head.units + head.tens)
         return (
