@@ -15,10 +15,8 @@ from mha.figures.map_input import Maps, Panel, checked
 from mha.figures.map_marks import map_shapes, numbers_in, words_on
 from mha.figures.map_traces import blocked_traces, map_traces
 from mha.figures.palette import Theme, theme_named
-from mha.figures.plain import BARE_AXIS, plain_layout
+from mha.figures.plain import BARE_AXIS, Figure, plain_layout
 from mha.figures.scale import Word, scale_trace, scale_words
-
-Figure = dict[str, Any]
 
 WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
 HEIGHT = 520  # px
