@@ -45,9 +45,9 @@ def decoder(run: Translated) -> None:
 
 
 def _maps(run: Translated, name: str, **layout: Any) -> None:
-    if not browser.is_narrow():
-        layout["columns_per_row"] = run.translator.weights.num_heads
-    maps.all_heads(run.seen(name), height=HEIGHT, **layout)
+    if not browser.is_narrow():  # else two rows of maps, as large as the screen is wide
+        layout |= {"columns_per_row": run.translator.weights.num_heads, "height": HEIGHT}
+    maps.all_heads(run.seen(name), **layout)
 
 
 def one_step(run: Translated) -> None:
@@ -129,8 +129,9 @@ def pointed_out(run: Translated) -> None:
     if not run.is_right:
         show.line("The translation is wrong, so nothing is said about where it crosses.", quiet=True)
         return
-    for crossing in found:
-        st.html(f'<p class="hl-line">{_crossing(run, crossing)}</p>')
+    names = ("The crossing",) if len(found) == 1 else ("The first crossing", "The second crossing")
+    for name, crossing in zip(names, found, strict=True):  # one in the thousands, one in the rest
+        st.html(f'<p class="hl-line"><b>{name}.</b> {_crossing(run, crossing)}</p>')
 
 
 def _crossing(run: Translated, at: Crossing) -> str:
@@ -140,7 +141,7 @@ def _crossing(run: Translated, at: Crossing) -> str:
     shows = [head for head in said if head.shows]
     pair = show.phrase(run.source[at.source_tens : at.source_units + 1])
     turned = show.phrase(run.produced[at.target_units : at.target_tens + 1])
-    begin = f"<b>The crossing.</b> {pair} becomes {turned}: "
+    begin = f"{pair} becomes {turned}: "
     if not shows:
         best = max(said, key=lambda head: head.units + head.tens)
         return (
