@@ -22,7 +22,7 @@ def test_a_short_training_learns_0_to_99() -> None:
 
     losses: list[float] = []
     weights = train(
-        Plan(steps=200, batch=48, below=100, learning_rate=8e-3), lambda step, loss, weights: losses.append(loss)
+        Plan(steps=160, batch=32, below=100, learning_rate=8e-3), lambda step, loss, weights: losses.append(loss)
     )
     numbers = np.array([number for number in range(100) if not is_held_out(number)])
     assert accuracy(Translator(weights), numbers).share == 1.0
