@@ -87,6 +87,8 @@ def test_the_maps_are_those_of_the_library():
         ("", "got nothing"),
         ("one one", "got &quot;one&quot;"),
         ("1000000", "0 to 999,999"),
+        ("minus five", "0 to 999,999, got minus five"),
+        ("<b>" + "x" * 10_000, "at most 5,000 characters, got 10,003"),
     ],
 )
 def test_what_is_no_number_is_refused_and_nothing_is_lost(typed, said):
@@ -122,6 +124,13 @@ def test_the_steps_follow_the_translation():
     app.text_input(key="number").set_value("121121").run()
     assert_fine(app)
     assert "of 12:" in html(app)
+
+
+def test_two_crossings_are_told_apart():
+    shown = html(page(number="777777"))
+    assert "The first crossing.</b> “seventy seven” becomes “sieben und siebzig”" in shown
+    assert "The second crossing.</b> “seventy seven” becomes “sieben und siebzig”" in shown
+    assert "The crossing." not in shown
 
 
 def test_the_marked_row_is_the_word_that_is_produced():

@@ -129,10 +129,11 @@ def _right(rows: Mapping[str, Accuracy], title: str, kind: str) -> Any:
 def _findings(
     run: Translated, measured: str, accuracies: Mapping[str, Accuracy], worth: Mapping[Head, Accuracy]
 ) -> tuple[Any, ...]:
-    crossing = [take_away.plain(said) for said in translate_views.crossing_sentences(run)]
+    from mha.export.report import Section  # noqa: PLC0415
+
     hurts = [translate_worth.finding(accuracies[translate_worth.INTACT], worth)] if worth else []
     return (
         *take_away.section("What was measured", [take_away.plain(measured)]),
-        *take_away.section("The crossing", crossing),
+        *(Section(name, (take_away.plain(said),)) for name, said in translate_views.crossing_sentences(run).items()),
         *take_away.section("What a head is worth", hurts),
     )

@@ -45,9 +45,9 @@ def decoder(run: Translated) -> None:
 
 
 def _maps(run: Translated, name: str, **layout: Any) -> None:
-    if not browser.is_narrow():
-        layout["columns_per_row"] = run.translator.weights.num_heads
-    maps.all_heads(run.seen(name), height=HEIGHT, **layout)
+    if not browser.is_narrow():  # else two rows of maps, as large as the screen is wide
+        layout |= {"columns_per_row": run.translator.weights.num_heads, "height": HEIGHT}
+    maps.all_heads(run.seen(name), **layout)
 
 
 def one_step(run: Translated) -> None:
@@ -126,13 +126,16 @@ def pointed_out(run: Translated) -> None:
         show.line("No tens and units change places in this number. Try 34 or 21,045.", quiet=True)
     elif not run.is_right:
         show.line("The translation is wrong, so nothing is said about where it crosses.", quiet=True)
-    for said in crossing_sentences(run):
-        st.html(f'<p class="hl-line"><b>The crossing.</b> {said}</p>')
+    for name, said in crossing_sentences(run).items():
+        st.html(f'<p class="hl-line"><b>{name}.</b> {said}</p>')
 
 
-def crossing_sentences(run: Translated) -> list[str]:
-    """A sentence for each pair that changes places, as HTML; none where the translation is wrong."""
-    return [_crossing(run, crossing) for crossing in crossings(run.number)] if run.is_right else []
+def crossing_sentences(run: Translated) -> dict[str, str]:
+    """A sentence by its name for each pair that changes places, as HTML; none where the translation is wrong."""
+    found = crossings(run.number) if run.is_right else ()
+    # of two, one is in the thousands, one in the rest
+    names = ("The first crossing", "The second crossing") if len(found) > 1 else ("The crossing",) * len(found)
+    return {name: _crossing(run, crossing) for name, crossing in zip(names, found, strict=True)}
 
 
 def _crossing(run: Translated, at: Crossing) -> str:
