@@ -53,7 +53,7 @@ def painted(browser: Browser, app: Server, floor: Server) -> None:
                 page.get_by_role("tab", name="What is a head worth?").click()
                 times.append(after_click(page, WORTH, None))
                 page.get_by_role("tab", name="All heads").click()
-                page.locator(".heatmaplayer image").first.wait_for()
+                page.locator(".barlayer path").first.wait_for(state="detached")
             print(f"{f'12 heads, {name}':28}{times[0]:8.0f} first time{times[1]:8.0f} known")
 
 
