@@ -2,7 +2,8 @@
 
 A CSV file has one line per query and one cell per key: 0 or 1 (or true, false, as spreadsheets write them), with
 commas, semicolons or tabs between, and no line or column of headings. A JSON file has a list of such rows with
-0, 1, true, false, or a list of them with one per head. Places in messages count from 1, as in the file.
+0, 1, true, false, or a list of them with one per head. 1.0 is 1, and so is what NumPy's `savetxt` writes. Places in
+messages count from 1, as in the file.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Table = list[list[object]]  # rows of cells
 
 EMPTY = "expected a mask, got an empty file"
 _CSV_CELLS = {"0": False, "1": True, "false": False, "true": True}
+_WRITTEN_AS_FLOAT = re.compile(r"([01])(\.0*)?(e[+-]?0+)?", re.ASCII)
 _LONGEST_QUOTE = 20
 
 
@@ -91,7 +93,14 @@ def _csv_table(text: str) -> Table:
         rows.pop()
     if not rows:
         raise ValueError(EMPTY)
-    return [[_CSV_CELLS.get(cell.strip().lower(), cell) for cell in row] for row in rows]
+    return [[_csv_cell(cell) for cell in row] for row in rows]
+
+
+def _csv_cell(cell: str) -> object:
+    """What the cell says, or the cell itself where that is no mask."""
+    text = cell.strip().lower()
+    number = _WRITTEN_AS_FLOAT.fullmatch(text)
+    return _CSV_CELLS.get(number[1] if number else text, cell)
 
 
 def _json_tables(text: str) -> tuple[list[Table], bool]:
@@ -145,7 +154,7 @@ def _of_shape(allowed: Booleans, shape: tuple[int, ...]) -> Booleans:
 
 
 def _allowed(cell: object, place: tuple[int, int, int], per_head: bool) -> bool:
-    if isinstance(cell, bool) or (isinstance(cell, int) and cell in (0, 1)):
+    if isinstance(cell, int | float) and cell in (0, 1):  # bools among them
         return bool(cell)
     h, i, j = place
     head = f"head {h + 1}, " if per_head else ""

@@ -12,19 +12,20 @@ _MOST_DECIMALS = 12
 
 
 @dataclass(frozen=True)
+class Part:
+    """A term as it is written, or the sum of several neighbours that are not written one by one."""
+
+    text: str
+    first: int  # which term it is, or the first of several, counted from 0
+    count: int = 1
+
+
+@dataclass(frozen=True)
 class WrittenSum:
-    """A sum as it is written: the first and last terms, what lies between them summed up, and the total."""
+    """A sum as it is written: its parts in order, which add up to the written total."""
 
-    first: tuple[str, ...]
-    middle: str  # the sum of the terms that are left out; "" if none is
-    left_out: int
-    last: tuple[str, ...]
+    parts: tuple[Part, ...]
     total: str
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """All that is added up, in order."""
-        return (*self.first, *((self.middle,) if self.left_out else ()), *self.last)
 
 
 def written(value: float, digits: int = DIGITS) -> str:
@@ -49,26 +50,40 @@ def percent(share: float) -> str:
 
 
 def written_sum(
-    terms: Iterable[float], total: float, *, before: int = 3, after: int = 2, digits: int = DIGITS
+    terms: Iterable[float],
+    total: float,
+    *,
+    before: int = 3,
+    after: int = 2,
+    keep: Iterable[int] = (),
+    digits: int = DIGITS,
 ) -> WrittenSum:
     """`terms` with as many decimals as it takes for what is written to round to the written `total`.
 
-    Of more than before + after + 1 terms only the first and last are written, the others as one sum.
+    Of more than before + after + 1 terms only the first and last are written, and those whose number is in `keep`;
+    several others between them become one part, their sum.
     """
     terms = [float(term) for term in terms]
-    short = len(terms) <= before + after + 1
-    cut = (len(terms), len(terms)) if short else (before, len(terms) - after)
-    first, between, last = terms[: cut[0]], terms[cut[0] : cut[1]], terms[cut[1] :]
-    parts = [*first, *([fsum(between)] if len(between) else []), *last]
-    shown = _adding_up(parts, total, digits)
-    rest = shown[len(first) :]
+    count = len(terms)
+    short = count <= before + after + 1
+    ends = range(count) if short else (*range(before), *range(count - after, count))
+    parts = _runs(count, {*ends, *keep})
+    shown = _adding_up([fsum(terms[part.start : part.stop]) for part in parts], total, digits)
     return WrittenSum(
-        first=tuple(shown[: len(first)]),
-        middle=rest[0] if len(between) else "",
-        left_out=len(between),
-        last=tuple(rest[1 if len(between) else 0 :]),
+        tuple(Part(text, part.start, len(part)) for text, part in zip(shown, parts, strict=True)),
         total=written(total, digits),
     )
+
+
+def _runs(count: int, alone: set[int]) -> list[range]:
+    """0 to count - 1 in order: each of `alone` by itself, and what lies between them together."""
+    runs: list[range] = []
+    for at in range(count):
+        if runs and at not in alone and runs[-1].stop - 1 not in alone:
+            runs[-1] = range(runs[-1].start, at + 1)
+        else:
+            runs.append(range(at, at + 1))
+    return runs
 
 
 def _adding_up(parts: list[float], total: float, digits: int) -> list[str]:

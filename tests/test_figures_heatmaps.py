@@ -302,6 +302,31 @@ def test_a_row_without_a_key_is_struck_out_where_the_words_do_not_fit():
     assert strike == f"M{trace['x0'] - 0.5:.2f} {trace['y0'] + 3:.2f}H{trace['x0'] + T - 0.5:.2f}"
 
 
+def test_many_rows_with_no_key_left_say_so_once_in_their_middle():
+    T = 60
+    tokens = [str(i) for i in range(T)]
+    allowed = np.ones((M, T, T), dtype=bool)
+    allowed[1, 20:50] = allowed[2, 7] = False
+    shown = figure(some_weights(M, T, T), tokens, tokens, allowed=allowed)
+    words = next(trace for trace in shown["data"] if trace["name"] == "words")
+    [at] = [i for i, text in enumerate(words["text"]) if text == "no key left"]
+    assert words["y"][at] == maps_of(shown)[1]["y0"] + (20 + 49) / 2
+    struck = shown["layout"]["shapes"][-1]["path"]
+    assert re.findall("[MLZ]", struck) == ["M"]  # row 8 of the last map, too low for words
+    assert f" {maps_of(shown)[2]['y0'] + 7:.2f}H" in struck
+
+
+@pytest.mark.parametrize(("width", "scales"), [(340, 3), (820, 2)])
+def test_on_a_phone_every_panel_has_its_scale_elsewhere_each_scale_stands_once(width, scales):
+    panels = [
+        Panel("Before", some_weights()),
+        Panel("After", some_weights()),
+        Panel("By", some_weights(), "difference"),
+    ]
+    shown = stacked_maps(panels, ROWS, COLUMNS, names=NAMES, width=width, columns_per_row=2)
+    assert sum(trace["name"] == "scale" for trace in shown["data"]) == scales
+
+
 def test_weights_have_the_same_scale_whatever_they_are():
     for values in (some_weights(), some_weights() / 1000):
         axis = figure(values)["layout"]["coloraxis"]

@@ -11,6 +11,8 @@ import pytest
 from plotly import graph_objects as go
 
 from mha.figures.matrices import MOST_SHOWN, Matrix, Outline, describe_matrices, matrices, shown_around
+from mha.figures.matrix_scale import WEIGHTS
+from mha.figures.palette import THEMES
 
 SMALL = np.random.default_rng(0).standard_normal((5, 7))
 LARGE = np.random.default_rng(1).standard_normal((512, 509))
@@ -36,6 +38,27 @@ def test_values_go_through_unchanged_on_one_symmetric_scale():
     assert scale["cmax"] == -scale["cmin"] == 3 * np.abs(SMALL).max()
     go.Figure(figure)  # Plotly itself finds nothing to object to
     json.dumps(figure)
+
+
+def test_weights_have_the_scale_of_their_maps_beside_numbers_that_are_larger():
+    weights = np.full((5, 1), 0.2)
+    figure = matrices([Matrix(weights, "A", ("Tk", "1"), scale=WEIGHTS), Matrix(SMALL, "v", ("Tk", "d_k"))])
+    maps = {trace["name"]: trace["coloraxis"] for trace in figure["data"] if trace["type"] == "heatmap"}
+    assert maps["A"] != maps["v"]
+    of_weights, of_numbers = (figure["layout"][maps[name]] for name in ("A", "v"))
+    assert (of_weights["cmin"], of_weights["cmax"], of_weights["colorscale"]) == (0, 1, THEMES["light"].weights)
+    assert of_numbers["cmax"] == np.abs(SMALL).max()
+    assert sum(trace["name"] == "scale" for trace in figure["data"]) == 2
+    alone = matrices([Matrix(weights, "A", ("Tk", "1"), scale=WEIGHTS)])
+    assert [trace["coloraxis"] for trace in alone["data"] if trace["name"] == "scale"] == [maps["A"]]
+    go.Figure(figure)
+
+
+def test_below_each_other_every_matrix_names_its_rows():
+    both = [Matrix(SMALL, name, ("T", "d_k"), rows=list("abcde"), labels_rows=name == "q") for name in "qk"]
+    for stacked in (False, True):
+        layout = matrices(both, stacked=stacked)["layout"]
+        assert [layout[f"yaxis{n}"]["showticklabels"] for n in (1, 2)] == [True, stacked]
 
 
 def test_an_outline_stands_around_its_cells():

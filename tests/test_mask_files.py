@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tracemalloc
 from collections.abc import Callable
@@ -88,6 +89,15 @@ def test_json_per_head_is_a_rule_per_head() -> None:
         assert mask.blocked_by(b, h, i, j) == (() if HEADS[h][i][j] else ("custom",))
 
 
+@pytest.mark.parametrize("written", ["%.18e", "%.1f", "%g", "%d"])
+def test_what_numpy_saves_is_read(written: str) -> None:
+    file = io.StringIO()
+    np.savetxt(file, ROWS, delimiter=",", fmt=written)
+    np.testing.assert_array_equal(read_mask(file.getvalue(), "csv", SHAPE), ROWS)
+    as_floats = json.dumps(np.asarray(ROWS, dtype=float).tolist())
+    np.testing.assert_array_equal(read_mask(as_floats, "json", SHAPE), ROWS)
+
+
 def test_a_file_for_all_heads_is_a_rule_for_all_heads() -> None:
     mask = masks.combine(masks.custom(read_mask("1,0,1\n0,0,1", "csv", SHAPE)), shape=(7, *SHAPE))
     assert (mask.allowed.astype(int) == ROWS).all()
@@ -121,7 +131,9 @@ def test_the_largest_mask_there_can_be_fits_the_limit() -> None:
         # other numbers
         ("1,0,1\n0,2,1\n", "got '2' in row 2, column 2"),
         ("1,0,1\n0,0,-1\n", "got '-1' in row 2, column 3"),
-        ("1.0,0,1\n0,0,1\n", "got '1.0' in row 1, column 1"),
+        ("1.1,0,1\n0,0,1\n", "got '1.1' in row 1, column 1"),
+        ("1e1,0,1\n0,0,1\n", "got '1e1' in row 1, column 1"),
+        ("0.01,0,1\n0,0,1\n", "got '0.01' in row 1, column 1"),
         ("1,nan,1\n0,0,1\n", "got 'nan' in row 1, column 2"),
         ("1,0,1\n-inf,0,1\n", "got '-inf' in row 2, column 1"),
         ("1,\uff11,1\n0,0,1\n", "got '\uff11' in row 1, column 2"),
@@ -159,7 +171,7 @@ def test_csv_is_refused_with_the_place(data: str | bytes, message: str) -> None:
         ("[[1, 1e999, 1], [0, 0, 1]]", "got Infinity in row 1, column 2"),
         # other cells
         ("[[1, 0, 1], [0, 2, 1]]", "got 2 in row 2, column 2"),
-        ("[[1.0, 0, 1], [0, 0, 1]]", "got 1.0 in row 1, column 1"),
+        ("[[0.5, 0, 1], [0, 0, 1]]", "got 0.5 in row 1, column 1"),
         ('[["1", 0, 1], [0, 0, 1]]', "got '1' in row 1, column 1"),
         ("[[null, 0, 1], [0, 0, 1]]", "got null in row 1, column 1"),
         ("[[1, 0, [1]], [0, 0, 1]]", "got a list in row 1, column 3"),

@@ -62,11 +62,11 @@ def test_causal_is_aligned_top_left_and_can_be_taken_back():
 
 def test_a_valid_length_blocks_keys_and_can_be_taken_back():
     app = cross_page()
-    assert (app.number_input(key="lens2_0").min, app.number_input(key="lens2_0").max) == (0, 5)
-    app.number_input(key="lens2_0").set_value(2).run()
+    assert (app.number_input(key="lens2_1").min, app.number_input(key="lens2_1").max) == (0, 5)
+    app.number_input(key="lens2_1").set_value(2).run()
     assert app.query_params["lens2"] in ("2", ["2"])
     np.testing.assert_array_equal(drawn(app), weights(masks.valid_lens([2], 5)))
-    app.number_input(key="lens2_0").set_value(5).run()
+    app.number_input(key="lens2_1").set_value(5).run()
     np.testing.assert_array_equal(drawn(app), weights())
     assert "lens2" not in app.query_params
 
@@ -106,7 +106,7 @@ def test_the_articles_shapes():
     assert not np.isnan(drawn(app)[:, :, :3]).any()
     assert app.selectbox(key="width").value == 100
     assert app.selectbox(key="preset").value == "The maths (NumPy)"
-    assert app.number_input(key="lens2_0").value == 3
+    assert app.number_input(key="lens2_1").value == 3
 
 
 @pytest.mark.parametrize("given", ["9", "-1", "1.5", "x", "1,2"])

@@ -18,7 +18,7 @@ from mha.config import Model
 from mha.figures.small_mask import small_mask
 from mha.mask_effects import mask_effect
 from mha.mask_files import pack_mask, unpack_mask
-from mha.ui import rules
+from mha.ui import custom_mask
 from mha.weights import Weights
 from tests.test_pages import HARD_TEXTS, ROOT, assert_fine, opened
 
@@ -161,15 +161,55 @@ def test_only_empty_lines_offer_an_example():
 def test_lengths_follow_the_texts_until_they_are_changed():
     app = masks_page()
     assert [field.value for field in app.number_input if str(field.key).startswith("lens_")] == [5, 2]
-    assert (app.number_input(key="lens_0").min, app.number_input(key="lens_0").max) == (0, T)
+    assert (app.number_input(key="lens_1").min, app.number_input(key="lens_1").max) == (0, T)
     app.text_area(key="texts").set_value("a b c d e f\nf g").run()
-    assert app.number_input(key="lens_0").value == 6
-    app.number_input(key="lens_0").set_value(4).run()
+    assert app.number_input(key="lens_1").value == 6
+    app.number_input(key="lens_1").set_value(4).run()
     app.text_area(key="texts").set_value("a b c d e f g\nf g h").run()
-    assert [app.number_input(key=f"lens_{b}").value for b in (0, 1)] == [4, 3]
+    assert [app.number_input(key=f"lens_{number}").value for number in (1, 2)] == [4, 3]
     app.text_area(key="texts").set_value("a b\nf").run()  # shorter than what was set
     assert_fine(app)
-    assert [app.number_input(key=f"lens_{b}").value for b in (0, 1)] == [2, 1]
+    assert [app.number_input(key=f"lens_{number}").value for number in (1, 2)] == [2, 1]
+
+
+@pytest.mark.parametrize(("typed", "got"), [(2.5, "2.5"), (None, "nothing")])
+def test_a_length_that_is_no_whole_number_is_refused_with_the_range_and_changes_nothing(typed, got):
+    app = masks_page(lens="4,2")
+    app.number_input(key="lens_1").set_value(typed).run()
+    assert_fine(app)
+    assert f"expected a whole number from 0 to 5, got {got}." in html(app)
+    assert app.number_input(key="lens_1").value == 4
+    assert in_address(app, "lens") == "4,2"
+    app.toggle(key="causal").set_value(True).run()
+    assert "Not used" not in html(app)
+
+
+def test_a_length_stays_with_its_text_when_another_one_is_emptied():
+    app = opened(PAGE, texts="a b c\nd e f\ng h i", lens="3,2,1", **MODEL)
+    app.text_area(key="texts").set_value("a b c\n\ng h i").run()
+    assert [app.number_input(key=f"lens_{number}").value for number in (1, 3)] == [3, 1]
+    app.text_area(key="texts").set_value("a b c\nd e f\ng h i").run()
+    assert [app.number_input(key=f"lens_{number}").value for number in (1, 2, 3)] == [3, 2, 1]
+
+
+def test_a_length_beyond_the_texts_counts_again_when_they_have_grown():
+    app = masks_page(lens="4,2")
+    app.text_area(key="texts").set_value("a b\nf g").run()
+    assert app.number_input(key="lens_1").value == 2
+    app.text_area(key="texts").set_value(TEXTS).run()
+    assert app.number_input(key="lens_1").value == 4
+
+
+@pytest.mark.parametrize(("between", "value"), [("texts", "a b\nf g"), ("heads", 1)])
+def test_a_custom_mask_is_whole_again_after_shorter_texts_or_fewer_heads(between, value):
+    per_head = np.array([GRID, GRID.T])
+    app = masks_page(padding="false", custom="true", grid=pack_mask(per_head))
+    field = app.text_area(key="texts") if between == "texts" else app.selectbox(key="heads")
+    before = field.value
+    field.set_value(value).run()
+    field = app.text_area(key="texts") if between == "texts" else app.selectbox(key="heads")
+    field.set_value(before).run()
+    assert_shows(app, 0, masks.custom(per_head[None]))
 
 
 def test_a_length_shows_what_was_padding_and_blocks_what_was_not():
@@ -244,14 +284,14 @@ def state(monkeypatch):
 
 def upload(state, name: str, data: bytes) -> None:
     state["mask_file"] = SimpleNamespace(name=name, getvalue=lambda: data)
-    rules._take_file((2, 2, 3))
+    custom_mask._take_file((2, 2, 3))
 
 
 def test_a_good_file_becomes_the_mask(state):
     upload(state, "m.csv", b"1,0,1\n0,1,1\n")
     wanted = np.array([[1, 0, 1], [0, 1, 1]], dtype=bool)
     np.testing.assert_array_equal(state["_grid"], np.broadcast_to(wanted, (2, 2, 3)))
-    assert state["_grid_refused"] is None
+    assert not state["_grid_refused"]
     upload(state, "m.JSON", json.dumps([[[1, 0, 1], [0, 1, 1]], [[0, 0, 0], [1, 1, 1]]]).encode())
     np.testing.assert_array_equal(state["_grid"][1], [[False] * 3, [True] * 3])
 
@@ -320,6 +360,18 @@ def test_the_tables_say_what_the_library_measures():
     np.testing.assert_allclose(of_heads["entropy"], effect.entropy_change[0].mean(axis=-1), rtol=1e-12)
     np.testing.assert_allclose(of_output["length"], effect.change_length[0], rtol=1e-12)
     assert "Every row has a key left." in html(app)
+
+
+def test_the_table_of_rules_names_the_keys_that_gain_by_each_rule_alone():
+    app = masks_page(mask_view="In numbers", causal="true", window="true", left="1", right="0")
+    [_, causal, _] = app.dataframe[0].value["gained"]
+    before = expected(0)[0]
+    gained = np.zeros(T)
+    for head in before:
+        for i, row in enumerate(head):  # by hand: what is left of a row, shared out again
+            gained[: i + 1] += row[: i + 1] / row[: i + 1].sum() - row[: i + 1]
+    wanted = sorted(enumerate(gained / H), key=lambda found: -found[1])[:3]
+    assert causal == ", ".join(f"{j + 1} {'abcde'[j]} +{of_key:.2f}" for j, of_key in wanted)
 
 
 def test_four_conventions_stand_beside_each_other():

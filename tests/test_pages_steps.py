@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 
 import numpy as np
 import pytest
@@ -42,6 +43,24 @@ def test_no_text_makes_a_step_fail_or_reaches_a_formula(text):
     for block in (*app.markdown, *app.caption):
         assert "<script>" not in block.value
         assert text.strip() == "" or text not in block.value
+
+
+def test_long_sums_name_the_term_of_the_chosen_cell():
+    text = " ".join(f"w{n}" for n in range(40))
+    X = embed(text.split(), 64, 0)[None]
+    trace = attend(X, X, X, Weights.draw(64, 8, 0))
+    app = opened(text=text, heads="8", width="64", head="5", query="31 w30", key_at="18 w17", all_steps="true")
+    assert_fine(app)
+    scores = trace.scores[0, 4, 30]
+    wanted = [
+        ("key 18", np.exp(scores[17] - scores.max())),
+        ("key 18", trace.weights[0, 4, 30, 17] * trace.v[0, 4, 17, 0]),
+        ("head 5", trace.contributions[0, 4, 30, 0]),
+    ]
+    named = re.findall(r"\\underbrace{\(([-0-9.]+)\)}_{\\text{((?:key|head) \d+)}}", "\n".join(formulas(app)))
+    assert [name for _, name in named] == [name for name, _ in wanted]
+    for (term, _), (_, value) in zip(named, wanted, strict=True):
+        assert float(term) == pytest.approx(value, abs=0.5 * 10 ** -len(term.partition(".")[2]))
 
 
 @pytest.mark.parametrize("step", range(1, 10))

@@ -226,13 +226,29 @@ def test_what_is_written_adds_up_to_the_written_total(count, seed):
     shown = written_sum(terms, total)
     assert shown.total == written(total)
     decimals = len(shown.total.partition(".")[2])
-    assert f"{fsum(map(float, shown.parts)):.{decimals}f}" == shown.total
-    assert len(shown.first) + shown.left_out + len(shown.last) == count
-    assert shown.left_out == (count - 5 if count > 6 else 0)
+    assert f"{fsum(float(part.text) for part in shown.parts):.{decimals}f}" == shown.total
+    assert sum(part.count for part in shown.parts) == count
+    assert max(part.count for part in shown.parts) == (count - 5 if count > 6 else 1)
     assert len(shown.parts) <= 6
 
 
 def test_the_first_three_and_the_last_two_are_written_out():
     shown = written_sum([1, 2, 3, 4, 5, 6, 7, 8], 36)
-    assert shown.parts == ("1.00", "2.00", "3.00", "15.00", "7.00", "8.00")
-    assert (shown.left_out, shown.total) == (3, "36.00")
+    assert [part.text for part in shown.parts] == ["1.00", "2.00", "3.00", "15.00", "7.00", "8.00"]
+    assert [part.count for part in shown.parts] == [1, 1, 1, 3, 1, 1]
+    assert shown.total == "36.00"
+
+
+@pytest.mark.parametrize(
+    ("keep", "parts"),
+    [
+        (5, ["1.0", "2.0", "3.0", "9.0 of 2", "6.0", "15.0 of 2", "9.0", "10.0"]),
+        (3, ["1.0", "2.0", "3.0", "4.0", "26.0 of 4", "9.0", "10.0"]),
+        (7, ["1.0", "2.0", "3.0", "22.0 of 4", "8.0", "9.0", "10.0"]),
+        (0, ["1.0", "2.0", "3.0", "30.0 of 5", "9.0", "10.0"]),
+    ],
+)
+def test_a_term_that_is_kept_is_written_wherever_it_stands(keep, parts):
+    shown = written_sum(range(1, 11), 55, keep=[keep], digits=3)
+    assert [part.text + (f" of {part.count}" if part.count > 1 else "") for part in shown.parts] == parts
+    assert keep in [part.first for part in shown.parts if part.count == 1]

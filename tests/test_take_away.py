@@ -11,7 +11,12 @@ import pytest
 from mha import Tokens, Weights, attend, embed, export, figures, masks, restriction_rules, seed_sweep
 from mha.config import Model
 from mha.export import report
+from mha.export.translation import TranslationScene
+from mha.export.translation_data import read_translation_csv, read_translation_json, read_translation_npz
+from mha.export.translation_program import translation_zip
 from mha.figures.palette import THEMES
+from mha.translator import evaluate
+from mha.translator.restrictions import FREE, FirstWords, HeadsOff, Rules
 from mha.ui import (
     address,
     many_seeds,
@@ -22,6 +27,9 @@ from mha.ui import (
     sentences,
     show,
     take_away,
+    translate_report,
+    translate_run,
+    translate_worth,
 )
 from mha.ui.compute import Pass
 from mha.ui.restriction_controls import Chosen
@@ -30,6 +38,7 @@ from tests.test_pages_masks import html
 
 PAGES = ("heads", "steps", "masks", "cross", "restriction")
 FILES = {"PNG", "SVG", "CSV", "NPZ", "JSON", "NumPy", "PyTorch", "HTML", "Markdown"}
+LINK = {"v": "1", "number": "321"}
 TOKENS, MODEL = Tokens(("one", "two", "<b>three</b>", "four", "five")), Model(seed=3, d_model=12, num_heads=3)
 
 
@@ -37,15 +46,19 @@ def buttons(app):
     return {button.proto.label for button in app.get("download_button")}
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_offers_every_kind_of_file_when_asked_and_makes_none_before(page):
+@pytest.mark.parametrize(
+    ("page", "files"),
+    # the translator's script is in NumPy alone, with its weights
+    [*((page, FILES) for page in PAGES), ("translate", FILES - {"PyTorch"})],
+)
+def test_a_page_offers_every_kind_of_file_when_asked_and_makes_none_before(page, files):
     app = opened(ROOT / "pages" / f"{page}.py")
     assert_fine(app)
     assert not buttons(app)
     app.session_state["take_away"] = True  # opened
     app.run()
     assert_fine(app)
-    assert buttons(app) >= FILES
+    assert buttons(app) == files
 
 
 def passed(*rules: masks.Rule) -> Pass:
@@ -57,7 +70,7 @@ def passed(*rules: masks.Rule) -> Pass:
 def test_the_numbers_taken_away_are_those_on_the_screen():
     run = passed(masks.causal(5, 5))
     taken = take_away.of_text(run, MODEL)
-    found = export.read_npz(export.write_npz(export.data_of(taken.scene)))
+    found = export.read_npz(taken.numbers.npz({}))
     np.testing.assert_array_equal(found.arrays["weights"], run.trace.weights)
     np.testing.assert_array_equal(found.arrays["output"], run.trace.output)
 
@@ -72,9 +85,9 @@ def test_the_exercise_is_one_scene_with_both_passes(exercise, monkeypatch):
     monkeypatch.setattr(many_seeds, "swept", lambda run: {})  # no session here
     monkeypatch.setattr(sentences, "own_sentences", lambda: "<script>alert(1)</script> mine")
     taken = restriction_report.taken(exercise)
-    compared = taken.scene.comparison()
-    np.testing.assert_array_equal(compared.baseline.weights, exercise.made.baseline.weights)
-    np.testing.assert_array_equal(compared.restricted.output, exercise.made.restricted.output)
+    arrays = export.read_npz(taken.numbers.npz({})).arrays
+    np.testing.assert_array_equal(arrays["weights"], exercise.made.baseline.weights)
+    np.testing.assert_array_equal(arrays["restricted_output"], exercise.made.restricted.output)
     assert taken.pictures is not None
     shown = take_away.drawings(taken.pictures())
     assert [chart.key for chart, _ in shown] == ["maps", "output"]
@@ -133,6 +146,58 @@ def test_words_from_right_to_left_keep_to_themselves_in_the_sentences_of_a_repor
     assert "\u202e" not in said
 
 
+def test_the_translation_taken_away_is_that_on_the_screen(monkeypatch):
+    monkeypatch.setattr(translate_worth, "seen", lambda run: {})  # no session here
+    rules = Rules(cross=(FirstWords(1), HeadsOff((2,))))
+    run = translate_run.translated(321, translate_run.Chosen("one_head", rules, predict=False))
+    taken = translate_report.taken(run)
+    assert taken.numbers.csv is not None
+    files = {
+        "csv": read_translation_csv(taken.numbers.csv(LINK)),
+        "npz": read_translation_npz(taken.numbers.npz(LINK)),
+        "json": read_translation_json(taken.numbers.json(LINK)),
+    }
+    for found in files.values():
+        assert (found.scene, found.produced, found.link) == (
+            TranslationScene(321, "one_head", rules),
+            run.produced,
+            LINK,
+        )
+        for name in ("encoder", "decoder", "cross"):
+            np.testing.assert_array_equal(found.arrays[f"{name}_weights"], run.seen(name).trace.weights)
+    [(label, file, _, made)] = taken.code
+    assert (label, file) == ("NumPy", "translate_numpy.zip")
+    assert made() == translation_zip(TranslationScene(321, "one_head", rules))
+
+    assert taken.pictures is not None
+    shown = take_away.drawings(taken.pictures())
+    # the first one stands for views of tables and bars
+    assert [chart.title for chart, _ in shown] == ["Cross-attention", "Encoder", "Decoder"]
+    assert all(word in shown[0][1] for word in (*run.produced, *run.source))
+    assert "<script" not in report.html(report.Report("x", tables=taken.tables(), findings=taken.findings()))
+    steps, measures, right = taken.tables()
+    assert [row[1] for row in steps.rows] == list(run.produced)
+    np.testing.assert_allclose([row[2] for row in steps.rows], run.passes.probabilities[0].max(axis=-1))
+    h = run.seen("cross").trace.weights[0, 1, 0]
+    assert steps.rows[0][5] == f"{run.seen('cross').keys[h.argmax()]} {h.max():.2f}"
+    assert {row[6] for row in steps.rows} == {"nothing"}  # head 3 is off
+    assert len(measures.rows) == 12
+    accuracies = [evaluate.accuracy(run.translator, evaluate.sample(), each) for each in (FREE, rules)]
+    assert [row[1] for row in right.rows] == [each.right.sum() for each in accuracies]
+    assert [row[-1] for row in right.rows] == [each.by_crossing()[True].right.sum() for each in accuracies]
+
+
+def test_the_report_of_a_right_translation_says_where_it_crosses(monkeypatch):
+    monkeypatch.setattr(translate_worth, "seen", lambda run: {})  # no session here
+    run = translate_run.translated(34, translate_run.Chosen("shared", FREE, predict=False))
+    sections = {section.title: section.sentences for section in translate_report.taken(run).findings()}
+    assert list(sections) == ["What was measured", "The crossing"]
+    [said] = sections["The crossing"]
+    assert said.startswith("“thirty four” becomes “vier und dreißig”: ")
+    assert "34 (" in sections["What was measured"][0]
+    assert "<" not in said
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_picture_has_the_ground_that_its_colours_were_chosen_for(theme):
     run, looks = passed(), THEMES[theme]
@@ -170,7 +235,7 @@ def test_a_view_of_tables_gives_the_maps_behind_it():
 
 
 def test_a_page_with_no_picture_at_all_says_so(monkeypatch):
-    monkeypatch.setattr(take_away, "of_text", lambda run, model: take_away.Taken(export.Scene((TOKENS,), MODEL)))
+    monkeypatch.setattr(take_away, "of_text", lambda run, model: take_away.of_scene(export.Scene((TOKENS,), MODEL)))
     app = opened(ROOT / "pages" / "heads.py", view="Measures")
     app.session_state["take_away"] = True
     app.run()

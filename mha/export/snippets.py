@@ -187,7 +187,7 @@ def _numpy_class(scene: Scene) -> Snippet:
         name="The NumPy class of the article on the maths",
         says=says,
         no_key="NaN",
-        about_no_key="NaN: -inf minus the row's largest score, which is -inf too.",
+        about_no_key="NaN, and NumPy warns: -inf minus the row's largest score, which is -inf too.",
         code=_code(scene, f"The NumPy way. {says}", "numpy", mask, body),
         files=files,
     )

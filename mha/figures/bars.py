@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from mha.arrays import Array, real_array
 from mha.figures.grid import FONT, SMALL_FONT, key_labels
-from mha.figures.heatmaps import Figure
 from mha.figures.labels import full_label, literal_name, short_label
 from mha.figures.palette import Theme, theme_named
-from mha.figures.plain import plain_layout
+from mha.figures.plain import Figure, plain_layout
 
 WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
 HEIGHT = 190  # px of the bars alone

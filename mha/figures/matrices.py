@@ -1,4 +1,4 @@
-"""Small matrices side by side as one plain Plotly figure, on one colour scale, with what matters outlined.
+"""Small matrices side by side as one plain Plotly figure, on common colour scales, with what matters outlined.
 
 A matrix is never drawn whole if it is large: `shown_around` takes the rows and columns around what is outlined, and
 the title says how many more there are.
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import floor, log10
 from typing import Any
 
 import numpy as np
 
 from mha.arrays import Array, Booleans
 from mha.figures import blocked as marks
+from mha.figures import matrix_scale
 from mha.figures.grid import FONT, SMALL_FONT
-from mha.figures.heatmaps import Figure
 from mha.figures.labels import full_label, literal_name, plain_name, short_label, text_width
-from mha.figures.palette import Theme, colour_at, ink_on, theme_named
-from mha.figures.plain import BARE_AXIS, plain_layout
+from mha.figures.matrix_scale import Scale
+from mha.figures.palette import Theme, theme_named
+from mha.figures.plain import BARE_AXIS, Figure, plain_layout
 from mha.figures.scale import packed
 
 MOST_SHOWN = 24  # rows or columns of one matrix
@@ -32,8 +32,6 @@ _MOST_NUMBERS = 320  # text is what Plotly draws slowest
 _LINE = 16  # px of one line of a title
 _GAP = 26  # px between matrices
 _NUMBER_LABEL = 26  # px of "512" as a label, and a gap
-_BAR, _BAR_ROOM = 120.0, 20  # px: the colour scale, and the height it takes with its numbers
-_BAR_START = 52.0
 _BELOW = 8  # px
 
 
@@ -61,6 +59,7 @@ class Matrix:
     first_column: int = 0
     numbered: bool = True  # whether a row's label starts with its number
     labels_rows: bool = True  # False where a matrix with the same rows stands to its left
+    scale: str = ""  # matrices of one name share a colour scale; `matrix_scale.WEIGHTS` is that of the maps, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,7 @@ class _Panel:
     left: float  # px, of its first cell
     top: float
     cell: tuple[float, float]  # px, width and height
+    labelled: bool  # whether its rows have labels
 
     @property
     def width(self) -> float:
@@ -89,43 +89,51 @@ def matrices(
 ) -> Figure:
     """The matrices side by side, or one below the other, as the dict of a Plotly figure of `width` px.
 
-    One diverging scale for all, from -bound to bound, the largest absolute value of what is drawn. numbers: values are
-    written into the cells where there is room. Raises ValueError for a matrix that is empty or has another number of
-    labels, and for an outline outside it.
+    Those of one `scale` share a diverging one from -bound to bound, the largest absolute value of what is drawn;
+    weights have the scale of their maps. numbers: values are written into the cells where there is room. Raises
+    ValueError for a matrix that is empty or has another number of labels, and for an outline outside it.
     """
     looks = theme_named(theme)
     for matrix in shown:
         _check(matrix)
-    panels, height = _placed(shown, width, stacked)
+    names = list(dict.fromkeys(each.scale for each in shown))
+    places = matrix_scale.placed(
+        [", ".join(each.name for each in shown if each.scale == name) for name in names], width
+    )
+    panels, height = _placed(shown, width, stacked, top=matrix_scale.LINE * (places[-1].line + 1))
     values = [_drawn(panel) for panel in panels]
-    bound = bound_of(values)
+    bounds = {
+        name: bound_of([z for each, z in zip(shown, values, strict=True) if each.scale == name]) for name in names
+    }
+    scales = {name: matrix_scale.scale_of(name, n, bounds[name], looks) for n, name in enumerate(names, start=1)}
     data: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
     layout: dict[str, Any] = {}
     words: list[dict[str, Any]] = []
     with_numbers = numbers and sum(drawn.size for drawn in values) <= _MOST_NUMBERS
     for n, (panel, drawn) in enumerate(zip(panels, values, strict=True), start=1):
-        data.append(_heatmap(panel, drawn, n))
+        scale = scales[panel.matrix.scale]
+        data.append(_heatmap(panel, drawn, scale, n))
         layout |= _axes(panel, n, width, height, looks)
         words += _title(panel, width, height, looks)
         shapes += _shapes(panel, n, looks)
         if with_numbers and panel.cell[0] >= _NUMBER_WIDTH:
-            data.append(_written_numbers(drawn, bound, n, looks))
-    bar, bar_layout = _bar(bound, len(panels) + 1, width, height)
-    words += _ends_of_scale(bound, width, height, looks)
+            data.append(_written_numbers(drawn, scale, n))
+    of_scales = matrix_scale.bars(list(scales.values()), places, len(panels) + 1, width, height, looks)
+    bars, bars_layout, scale_words = of_scales
     layout |= (
-        bar_layout
+        bars_layout
         | plain_layout(looks, FONT)
         | {
             "width": width,
             "height": round(height),
             "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
-            "coloraxis": {"cmin": -bound, "cmax": bound, "colorscale": looks.difference, "showscale": False},
+            **{scale.axis: scale.colour_axis for scale in scales.values()},
             "shapes": shapes,
-            "annotations": words,
+            "annotations": [*words, *scale_words],
         }
     )
-    return {"data": [*data, bar], "layout": layout}
+    return {"data": [*data, *bars], "layout": layout}
 
 
 def describe_matrices(shown: Sequence[Matrix]) -> str:
@@ -180,8 +188,8 @@ def _check(matrix: Matrix) -> None:
                 raise ValueError(f"expected an outline within {count} {axis} of {matrix.name}, got {cells}")
 
 
-def _placed(shown: Sequence[Matrix], width: int, stacked: bool) -> tuple[list[_Panel], float]:
-    """Every matrix in its place, and the height of the figure."""
+def _placed(shown: Sequence[Matrix], width: int, stacked: bool, top: float) -> tuple[list[_Panel], float]:
+    """Every matrix in its place, below `top` px, and the height of the figure."""
     rows = [shown_around(each.values.shape[0], [line.rows for line in each.outlines]) for each in shown]
     columns = [shown_around(each.values.shape[1], [line.columns for line in each.outlines]) for each in shown]
     left = [_label_width(each, of_rows, stacked) for each, of_rows in zip(shown, rows, strict=True)]
@@ -196,13 +204,14 @@ def _placed(shown: Sequence[Matrix], width: int, stacked: bool) -> tuple[list[_P
     titles = [_fitted(lines, len(kept) * cell) for lines, kept, cell in zip(titles, columns, cells, strict=True)]
     above = _LINE * max(map(len, titles)) + 6
     panels: list[_Panel] = []
-    x, y, lowest = 0.0, float(_BAR_ROOM), 0.0
+    x, y, lowest = 0.0, top, 0.0
     for n, each in enumerate(shown):
         if stacked and n:
             x, y = 0.0, lowest + _GAP / 2
         top_space = _LINE * len(titles[n]) + 6 if stacked else above
         tall = _CELL_HEIGHT if len(rows[n]) < _MANY_ROWS else _LOW_CELL_HEIGHT
-        panel = _Panel(each, rows[n], columns[n], titles[n], x + left[n], y + top_space, (cells[n], tall))
+        cell, labelled = (cells[n], tall), each.labels_rows or stacked
+        panel = _Panel(each, rows[n], columns[n], titles[n], x + left[n], y + top_space, cell, labelled)
         panels.append(panel)
         lowest = max(lowest, panel.top + panel.height + below[n])
         x = panel.left + max(panel.width, _title_width(titles[n])) + _GAP
@@ -259,12 +268,12 @@ def _drawn(panel: _Panel) -> Array:
     return drawn
 
 
-def _heatmap(panel: _Panel, drawn: Array, n: int) -> dict[str, Any]:
+def _heatmap(panel: _Panel, drawn: Array, scale: Scale, n: int) -> dict[str, Any]:
     return {
         "type": "heatmap",
         "name": panel.matrix.name,
         "z": packed(drawn),
-        "coloraxis": "coloraxis",
+        "coloraxis": scale.axis,
         "xaxis": f"x{n}",
         "yaxis": f"y{n}",
         "xgap": 1,
@@ -279,7 +288,6 @@ def _axes(panel: _Panel, n: int, width: int, height: float, looks: Theme) -> dic
     x = _axis(panel.columns, matrix.columns, matrix.first_column, panel.cell[0], looks)
     y = _axis(panel.rows, matrix.rows, matrix.first_row, panel.cell[1], looks, numbered=matrix.numbered)
     rows, columns = len(panel.rows), len(panel.columns)
-    labelled = (matrix.labels_rows or not panel.left) and (matrix.rows is not None or rows > 1)
     return {
         f"xaxis{n}": x
         | {
@@ -293,7 +301,7 @@ def _axes(panel: _Panel, n: int, width: int, height: float, looks: Theme) -> dic
             "domain": [max(0.0, 1 - (panel.top + panel.height) / height), 1 - panel.top / height],
             "range": [rows - 0.5, -0.5],
             "anchor": f"x{n}",
-            "showticklabels": labelled,
+            "showticklabels": panel.labelled and (matrix.rows is not None or rows > 1),
         },
     }
 
@@ -353,26 +361,6 @@ def _title(panel: _Panel, width: int, height: float, looks: Theme) -> list[dict[
     ]
 
 
-def _ends_of_scale(bound: float, width: int, height: float, looks: Theme) -> list[dict[str, Any]]:
-    """The numbers at both ends of the colour scale."""
-    end = f"{bound:,.0f}" if bound >= 100 else f"{bound:.3g}"
-    places = ((_BAR_START - 4, "right", f"\u2212{end}"), (_BAR_START + _BAR + 4, "left", end))
-    return [
-        {
-            "text": text,
-            "x": x / width,
-            "y": 1 - 9.5 / height,
-            "xref": "paper",
-            "yref": "paper",
-            "xanchor": anchor,
-            "yanchor": "middle",
-            "showarrow": False,
-            "font": {"size": SMALL_FONT, "color": looks.quiet},
-        }
-        for x, anchor, text in places
-    ]
-
-
 def _shapes(panel: _Panel, n: int, looks: Theme) -> list[dict[str, Any]]:
     """The frames around what is outlined, and the lines over blocked cells."""
     shapes: list[dict[str, Any]] = []
@@ -403,48 +391,20 @@ def _ends(cells: range | None, shown: list[int | None]) -> tuple[float, float]:
     return places[0] - 0.5, places[-1] + 0.5
 
 
-def _in_cell(value: float, bound: float) -> str:
-    """Three digits of the largest value; a zero has no sign."""
-    decimals = min(3, max(0, 2 - floor(log10(bound))))
-    shown = f"{value:.{decimals}f}"
-    return shown.replace("-", "\u2212" if float(shown) else "")
-
-
-def _written_numbers(drawn: Array, bound: float, n: int, looks: Theme) -> dict[str, Any]:
+def _written_numbers(drawn: Array, scale: Scale, n: int) -> dict[str, Any]:
     """Every value in its cell, in an ink that can be read on the cell's colour."""
     cells = np.argwhere(np.isfinite(drawn)).tolist()
-    inks = [ink_on(colour_at(looks.difference, (drawn[i, j] / bound + 1) / 2)) for i, j in cells]
+    inks = [scale.ink(float(drawn[i, j])) for i, j in cells]
     return {
         "type": "scatter",
         "mode": "text",
         "name": "numbers",
         "x": [j for _, j in cells],
         "y": [i for i, _ in cells],
-        "text": [_in_cell(float(drawn[i, j]), bound) for i, j in cells],
+        "text": [scale.in_cell(float(drawn[i, j])) for i, j in cells],
         "textfont": {"size": SMALL_FONT, "color": inks},
         "xaxis": f"x{n}",
         "yaxis": f"y{n}",
         "cliponaxis": False,
         "hoverinfo": "skip",
     }
-
-
-def _bar(bound: float, n: int, width: int, height: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The colour scale at the top."""
-    steps = 64
-    bar = {
-        "type": "heatmap",
-        "name": "scale",
-        "z": packed(((np.arange(steps) + 0.5) / steps * 2 - 1)[None] * bound),
-        "coloraxis": "coloraxis",
-        "xaxis": f"x{n}",
-        "yaxis": f"y{n}",
-        "hoverinfo": "skip",
-    }
-    plain = {"showgrid": False, "zeroline": False, "fixedrange": True, "showticklabels": False, "ticks": ""}
-    across = [_BAR_START / width, (_BAR_START + _BAR) / width]
-    layout = {
-        f"xaxis{n}": plain | {"domain": across, "anchor": f"y{n}"},
-        f"yaxis{n}": plain | {"domain": [1 - 14 / height, 1 - 5 / height], "anchor": f"x{n}"},
-    }
-    return bar, layout

@@ -12,7 +12,7 @@ from mha import Tokens, attend, embed, masks, measures, tokenize
 from mha.arrays import Array
 from mha.config import PRESETS, Model
 from mha.masks import Rule
-from mha.ui import address, compute, controls, maps, rules, show, tables
+from mha.ui import address, compute, controls, lengths, maps, show, tables
 from mha.ui.compute import Pass
 
 DEFAULT = "Die Katze saß auf der Matte weil es warm war"
@@ -73,18 +73,19 @@ def article_shapes() -> None:
 
 
 def _take_article() -> None:
-    controls.take(ARTICLE, text=ARTICLE_QUERIES, text2=ARTICLE_KEYS, lens2_0=ARTICLE_LENGTH, causal=False)
-    st.session_state["_lens2"] = {0: ARTICLE_LENGTH}
+    controls.take(ARTICLE, text=ARTICLE_QUERIES, text2=ARTICLE_KEYS, causal=False)
+    lengths.put({1: ARTICLE_LENGTH}, key="lens2")
 
 
 def choose_rules(queries: Tokens, keys: Tokens) -> tuple[Rule, ...]:
     """A valid length of the keys, and causal."""
     Tq, Tk = len(queries), len(keys)
-    [length] = rules.lengths([Tk], key="lens2")
+    length = lengths.chosen({1: Tk}, key="lens2")[1]
     with show.row():
-        rules.length_field(f"Valid length, 0 to {Tk}", Tk, length, Tk, key="lens2", width=190)
+        lengths.field(f"Valid length, 0 to {Tk}", Tk, length, Tk, key="lens2", width=190)
         causal = controls.causal("Causal")
         article_shapes()
+    lengths.refused("lens2")
     if causal:
         show.line(
             "Causal starts at the top left: query 1 sees key 1, query 2 sees keys 1 and 2, whatever the lengths. "

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from mha import figures
-from mha.arrays import Booleans
+from mha.arrays import Array, Booleans
 from mha.batches import Batch, embed_batch
 from mha.config import Model
 from mha.conventions import Convention, no_key_row
@@ -37,6 +37,7 @@ WHY = {
 PERCENT = "%.1f %%"
 MOST_SIDE_BY_SIDE = 8  # heads in one row
 NAMED = 3  # keys named as those that gained most
+GAINED = "Summed over the text's own queries: 1 is all the weight of one of them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +106,19 @@ def all_heads(run: Masked) -> None:
     columns_per_row = {"columns_per_row": 2 if browser.is_narrow() else MOST_SIDE_BY_SIDE} if count > 3 else {}
     heads = list(range(count))
     maps.panels(run, _panels(run, heads), heads, key="all", **columns_per_row)
+    _about_grey_rows(run)
 
 
 def one_head(run: Masked) -> None:
     """The same three maps of one head, larger, with their numbers."""
     h = maps.choose_head(run)
     maps.panels(run, _panels(run, [h]), [h], key="one", show_values=True)
+    _about_grey_rows(run)
+
+
+def _about_grey_rows(run: Masked) -> None:
+    if run.trace.empty_rows.any():
+        show.line("Rows that are plain grey have no key left.", quiet=True)
 
 
 def _panels(run: Masked, heads: list[int]) -> list[figures.Panel]:
@@ -132,7 +140,9 @@ def taken(run: Masked) -> Taken:
         take_away.heads_table(run.trace, f"Measures of every head, text {run.number} under the rules"),
         take_away.output_table(run.effect, run.labels),
     )
-    return Taken(run.scene, tables=tables, findings=lambda: take_away.section("What the rules did", [sentence(run)]))
+    return take_away.of_scene(
+        run.scene, tables=tables, findings=lambda: take_away.section("What the rules did", [sentence(run)])
+    )
 
 
 def why_blocked(run: Masked) -> None:
@@ -178,12 +188,18 @@ def _rules_table(run: Masked) -> None:
     for effect in run.effect.rules:
         taken, _ = head_mean(effect.removed, lens)
         counts = {"cells": int(effect.blocked.sum()), "alone": int(effect.blocked_alone.sum())}
-        rows.append(counts | dict(zip(run.names, 100 * taken[0], strict=True)))
+        by_itself = mask_effect(run.X, run.X, run.X, run.weights, [effect.rule])
+        went = {"gained": _gained(run, by_itself.gained[0].mean(axis=0))}
+        rows.append(counts | dict(zip(run.names, 100 * taken[0], strict=True)) | went)
     table = pd.DataFrame(rows, index=pd.Index([rule.name for rule in run.mask.rules], name="Rule"))
     columns: dict[str, Any] = {
         "cells": st.column_config.NumberColumn("Cells blocked", help="In all heads of this text."),
         "alone": st.column_config.NumberColumn("Only by it", help="Cells that open when this rule alone goes off."),
         **{name: st.column_config.NumberColumn(name, format=PERCENT) for name in run.names},
+        "gained": st.column_config.TextColumn(
+            "Goes to, by itself",
+            help="Keys that gain most where this is the only rule, mean of all heads. " + GAINED,
+        ),
     }
     st.dataframe(table, column_config=columns, alt="What each rule did")
     st.caption(
@@ -200,7 +216,7 @@ def _heads_table(run: Masked) -> None:
     table = pd.DataFrame(
         {
             "taken": 100 * taken,
-            "gained": [_gained(run, h) for h in range(len(taken))],
+            "gained": [_gained(run, of_head) for of_head in effect.gained[0]],
             "entropy": change,
             "empty": no_key,
         },
@@ -211,7 +227,7 @@ def _heads_table(run: Masked) -> None:
         "taken": number("Weight taken away", format=PERCENT, help="Mean over the text's own queries."),
         "gained": st.column_config.TextColumn(
             "Went to",
-            help="Keys that gained most, over the text's own queries; 1 is all the weight of one query.",
+            help="Keys that gained most. " + GAINED,
         ),
         "entropy": number("Entropy, change", format="%+.2f", help="In bits, mean over own queries with a key left."),
         "empty": number("Rows without key", help=f"Of {T}."),
@@ -219,8 +235,9 @@ def _heads_table(run: Masked) -> None:
     st.dataframe(table, column_config=columns, placeholder="not defined", alt="What happened in each head")
 
 
-def _gained(run: Masked, h: int) -> str:
-    gained = run.effect.gained[0, h, : run.length].sum(axis=0)  # of the text's own queries, as the other columns
+def _gained(run: Masked, of_rows: Array) -> str:
+    """The keys that gained most, of (Tq, Tk)."""
+    gained = of_rows[: run.length].sum(axis=0)  # of the text's own queries, as the other columns
     first = [int(j) for j in np.argsort(-gained, kind="stable")[:NAMED] if gained[j] > 1e-12]
     return ", ".join(f"{run.labels[j]} +{gained[j]:.2f}" for j in first) or "nowhere"
 

@@ -18,7 +18,7 @@ from mha.arrays import Booleans
 from mha.config import PRESETS
 from mha.mask_files import pack_mask, unpack_mask
 from mha.masks import Rule
-from mha.ui import address, controls, maps, rules
+from mha.ui import address, controls, lengths, maps
 
 EXERCISE, EXERCISE_TEXT = PRESETS[1].model, "A B C D"
 NOTHING = "Nothing"  # no restriction but heads that are off
@@ -62,12 +62,13 @@ def choose(tokens: Tokens, num_heads: int) -> Chosen:
         kind = _kind()
         restriction = _restriction(kind, tokens, num_heads)
         off = _heads_off(num_heads)
-        [length] = rules.lengths([T], key="valid")
-        rules.length_field("Valid length", T, length, T, key="valid", width=105)
+        length = lengths.chosen({1: T}, key="valid")[1]
+        lengths.field("Valid length", T, length, T, key="valid", width=105)
         with st.container(width="content", gap=None):
             causal = controls.causal("Causal")
             predict = predict_first()
         _exercise()
+    lengths.refused("valid")
     base = [Rule("padding", masks.valid_lens([length], T).allowed)] if length < T else []
     return Chosen(
         base=(*base, *([masks.causal(T, T)] if causal else [])),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from html import unescape
 from typing import Any
 
-from mha import figures, findings, masks
+from mha import findings, masks
 from mha.export import Scene
 from mha.findings import Finding
 from mha.masks import Rule
@@ -24,7 +22,7 @@ def taken(run: Restricted) -> Taken:
     """Everything that the page shows, whichever view is open."""
     scene = Scene((tuple(run.tokens),), run.model, run.base, restriction=_as_one_rule(run))
     done = many_seeds.swept(run)  # read here: what is called later has no session
-    return Taken(
+    return take_away.of_scene(
         scene,
         tables=lambda: _tables(run),
         findings=lambda: _findings(run, done),
@@ -86,7 +84,7 @@ def _shares(run: Restricted, note: str) -> Iterator[Any]:
 
 
 def _findings(run: Restricted, done: many_seeds.Sweep) -> tuple[Any, ...]:
-    measured = take_away.section("What was measured", [_plain(restriction_views.sentence(run))])
+    measured = take_away.section("What was measured", [take_away.plain(restriction_views.sentence(run))])
     changed = take_away.section("What changed", _sentences(findings.what_changed(run.made, run.tokens)))
     suggests = take_away.section("What this suggests", _sentences(findings.what_this_suggests(run.made, run.tokens)))
     seeds: tuple[Any, ...] = ()
@@ -97,10 +95,4 @@ def _findings(run: Restricted, done: many_seeds.Sweep) -> tuple[Any, ...]:
 
 
 def _sentences(found: Sequence[Finding]) -> list[str]:
-    return [_plain(explain.finding(finding)) for finding in found]
-
-
-def _plain(markup: str) -> str:
-    """One of our own sentences without its tags; a word from right to left keeps to itself, as it does on the page."""
-    isolated = re.sub("<bdi>(.*?)</bdi>", lambda found: figures.full_label(unescape(found[1])), markup)
-    return unescape(re.sub("<[^>]*>", "", isolated))
+    return [take_away.plain(explain.finding(finding)) for finding in found]

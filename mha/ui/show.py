@@ -40,6 +40,12 @@ def notes(lines: Iterable[str]) -> None:
         st.html(f'<p class="hl-note">{escape(text)}</p>')
 
 
+def said_once(key: str) -> None:
+    """The note that a callback left in the session under `key`, if any: in the run that follows it, and no longer."""
+    if said := st.session_state.pop(key, ""):
+        notes([said])
+
+
 Figure = dict[str, Any]
 Draw = Callable[..., Figure]  # called with theme="light" or "dark"
 

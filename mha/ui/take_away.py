@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from html import unescape
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
-from mha import export
+from mha import export, figures
 from mha.attention import Trace
 from mha.between import Between
 from mha.config import Model
-from mha.export import Data, Scene
+from mha.export import Scene
 from mha.export.archive import archive
 from mha.export.program import file_name
 from mha.measures import summarise
@@ -23,23 +26,55 @@ from mha.ui.compute import Pass
 MOST_CSV_ROWS = 300_000  # about 20 MB and three seconds; NPZ takes any number
 HEAD_COLUMNS = ("Head", "Entropy, bits", "Largest weight", "On first token", "Saturated rows", "Rows without key")
 OUTPUT_COLUMNS = ("Position", "Change", "Of its length before", "Cosine")
+DRAWN_AGAIN = (
+    "Code and numbers need nothing of this app. The script draws the same vectors and matrices and prints the same "
+    "weights; dropout is not part of it."
+)
+
+Offer = tuple[str, str, str, Callable[[], str | bytes]]  # label, file name, kind, and what makes it
+
+
+class Numbers(NamedTuple):
+    """What makes each file of data, from the link's settings by name; csv: None where the table would be too long."""
+
+    csv: Callable[[Mapping[str, str]], bytes] | None
+    npz: Callable[[Mapping[str, str]], bytes]
+    json: Callable[[Mapping[str, str]], bytes]
 
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """One page's part: the scene its numbers come from, and what its report holds beside the pictures.
+    """One page's part: what makes its numbers and its code, and what its report holds beside the pictures.
 
-    pictures: the charts of the report; None takes those that are shown. behind: the picture to take away from a view
-    that shows none. What is callable is called when somebody asks for the file, outside of the session: it must not
-    look into the session's state.
+    about: a sentence below the buttons. notes: what the report's reader should know first. pictures: the charts of the
+    report; None takes those that are shown. behind: the picture to take away from a view that shows none. What is
+    callable is called when somebody asks for the file, outside of the session: it must not look into the session's
+    state.
     """
 
-    scene: Scene
+    numbers: Numbers
+    code: list[Offer]
     tables: Callable[[], tuple[Any, ...]] = tuple
     findings: Callable[[], tuple[Any, ...]] = tuple
     pictures: Callable[[], list[show.Chart]] | None = None
     behind: Callable[[], show.Chart] | None = None
     own_words: str = ""
+    about: str = DRAWN_AGAIN
+    notes: tuple[str, ...] = (explain.UNTRAINED,)
+
+
+def of_scene(scene: Scene, **report: Any) -> Taken:
+    """What a page whose numbers come from one scene gives; report: what `Taken` has for the report."""
+
+    def written(write: Callable[[export.Data], bytes]) -> Callable[[Mapping[str, str]], bytes]:
+        return lambda settings: write(export.data_of(scene, settings))
+
+    csv = written(export.write_csv) if prod(scene.shape) <= MOST_CSV_ROWS else None
+    code: list[Offer] = [
+        ("NumPy", file_name("numpy"), "text/x-python", lambda: export.program(scene, "numpy")),
+        ("PyTorch", file_name("torch"), "text/x-python", lambda: export.program(scene, "torch")),
+    ]
+    return Taken(Numbers(csv, written(export.write_npz), written(export.write_json)), code, **report)
 
 
 def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> None:
@@ -65,17 +100,10 @@ def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> 
             _row("Picture", _pictures(name, taken, charts))
         else:
             show.line("There is no picture in this view; others have one.", quiet=True)
-        _row("Numbers", _numbers(name, taken.scene))
-        _row("Code", _code(taken.scene))
+        _row("Numbers", _numbers(name, taken.numbers))
+        _row("Code", taken.code)
         _row("Report", _reports(title, taken, charts))
-        show.line(
-            "Code and numbers need nothing of this app. The script draws the same vectors and matrices and prints the "
-            "same weights; dropout is not part of it.",
-            quiet=True,
-        )
-
-
-Offer = tuple[str, str, str, Callable[[], str | bytes]]  # label, file name, kind, and what makes it
+        show.line(taken.about, quiet=True)
 
 
 def _row(label: str, offers: list[Offer]) -> None:
@@ -126,26 +154,17 @@ def _one_or_zip(files: Sequence[str | bytes], name: str, ending: str) -> str | b
     return archive({f"{name}-{number}.{ending}": data for number, data in enumerate(files, start=1)})
 
 
-def _numbers(name: str, scene: Scene) -> list[Offer]:
+def _numbers(name: str, numbers: Numbers) -> list[Offer]:
     settings = dict(address.settings())
-    name = f"headlight-{name}"
-
-    def data() -> Data:
-        return export.data_of(scene, settings)
-
-    offers: list[Offer] = [
-        ("NPZ", f"{name}.npz", "application/zip", lambda: export.write_npz(data())),
-        ("JSON", f"{name}.json", "application/json", lambda: export.write_json(data())),
-    ]
-    if prod(scene.shape) <= MOST_CSV_ROWS:
-        offers.insert(0, ("CSV", f"{name}.csv", "text/csv", lambda: export.write_csv(data())))
-    return offers
-
-
-def _code(scene: Scene) -> list[Offer]:
+    kinds = (
+        ("CSV", "text/csv", numbers.csv),
+        ("NPZ", "application/zip", numbers.npz),
+        ("JSON", "application/json", numbers.json),
+    )
     return [
-        ("NumPy", file_name("numpy"), "text/x-python", lambda: export.program(scene, "numpy")),
-        ("PyTorch", file_name("torch"), "text/x-python", lambda: export.program(scene, "torch")),
+        (kind, f"headlight-{name}.{kind.lower()}", mime, partial(make, settings))
+        for kind, mime, make in kinds
+        if make is not None
     ]
 
 
@@ -161,7 +180,7 @@ def _reports(title: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
             title=f"{title} · Headlight",
             settings=tuple(settings.items()),
             link=link if len(link.encode()) <= address.MAX_LINK_BYTES else "",
-            notes=(explain.UNTRAINED,),
+            notes=taken.notes,
             pictures=tuple(report.Picture(chart.title, svg, chart.alt) for chart, svg in found),
             tables=taken.tables(),
             findings=taken.findings(),
@@ -190,7 +209,13 @@ def of_text(run: Pass, model: Model) -> Taken:
     looked_at = None if run.keys is run.tokens else (tuple(run.keys),)
     scene = Scene((tuple(run.tokens),), model, run.mask.rules, looked_at=looked_at)
     tables = lambda: (heads_table(run.trace, self_attention=looked_at is None),)  # noqa: E731 - made when the report is
-    return Taken(scene, tables=tables, behind=lambda: maps.behind(run))
+    return of_scene(scene, tables=tables, behind=lambda: maps.behind(run))
+
+
+def plain(markup: str) -> str:
+    """One of our own sentences without its tags; a word from right to left keeps to itself, as it does on the page."""
+    isolated = re.sub("<bdi>(.*?)</bdi>", lambda found: figures.full_label(unescape(found[1])), markup)
+    return unescape(re.sub("<[^>]*>", "", isolated))
 
 
 def section(title: str, sentences: Sequence[str]) -> tuple[Any, ...]:

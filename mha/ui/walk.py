@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,11 @@ from mha.arrays import Array
 from mha.config import Model
 from mha.figures import Matrix, Outline
 from mha.figures.ready import ReadyFigure
-from mha.rounding import WrittenSum, written, written_sum
+from mha.rounding import written
 from mha.steps import Steps, steps
 from mha.ui import address, browser, compute, maps, show
 from mha.ui.compute import Pass
+from mha.ui.formulas import factor, products, row_of, shortened, summed, tex, tex_of
 
 NAMES = (
     "X",
@@ -74,10 +75,18 @@ h4.hl-step { margin: .6rem 0 0; padding: 0; }
 }
 </style>"""
 
+# Paper is light: a dark page is printed inverted, and its hues turned back.
+DARK_ON_PAPER = """<style>
+@media print {
+  html { filter: invert(1) hue-rotate(180deg); }
+  body, #root, .stApp { background: #000 !important; }
+}
+</style>"""
+
 
 def introduction() -> DeltaGenerator:
     """What the page shows, in one sentence, and the page's own styles; what is drawn inside stands beside it."""
-    st.html(STYLES)
+    st.html(STYLES + DARK_ON_PAPER if show.theme() == "dark" else STYLES)
     row = st.container(key="causal_row", horizontal=True, vertical_alignment="center", gap="medium")
     with row:
         show.line(
@@ -152,8 +161,8 @@ def _embeddings(run: Pass, cell: Steps, narrow: bool) -> None:
     D = run.weights.d_model
     show.line(f"X has a row of {D} numbers for each token. The same word always has the same row, before positions.")
     _formula(
-        _row_of(rf"x_{{{cell.i + 1}}}", cell.x_i, narrow),
-        _row_of(rf"x_{{{cell.j + 1}}}", cell.x_j, narrow),
+        row_of(rf"x_{{{cell.i + 1}}}", cell.x_i, narrow),
+        row_of(rf"x_{{{cell.j + 1}}}", cell.x_j, narrow),
     )
     rows = _rows_of_both(cell)
     _draw(narrow, "X", Matrix(run.X[0], "X", ("T", "D"), rows=run.tokens, outlines=rows))
@@ -204,7 +213,7 @@ def _projected(
     bias = f" + b_{letter}^{{({h + 1})}}" if with_bias else ""
     yield rf"{name} = x_{{{at + 1}}}\, W_{letter}^{{({h + 1})}}{bias}"
     terms = [*(x * W[:, 0]), *([b[0]] if with_bias else [])]
-    yield rf"{letter}_{{{at + 1},1}} = {_added(written_sum(terms, result[0], **_terms(narrow)))}"
+    yield from summed(rf"{letter}_{{{at + 1},1}}", shortened(terms, result[0], narrow), narrow)
 
 
 def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
@@ -212,17 +221,11 @@ def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
     show.line(
         "How well does the label fit the question? Each number of q times the number of k below it, all added up."
     )
-    factors = [rf"{_factor(a)} \cdot {_factor(b)}" for a, b in zip(cell.q_i, cell.k_j, strict=True)]
-    total = written_sum(cell.products, cell.raw, **_terms(narrow))
-    if total.left_out:
-        left, right = len(total.first), len(factors) - len(total.last)
-        factors = [*factors[:left], r"\cdots", *factors[right:]]
-    lines = _broken(factors, narrow)
+    total = shortened(cell.products, cell.raw, narrow)
     _formula(
         rf"q_{{{i}}} \cdot k_{{{j}}} = \textstyle\sum_{{m=1}}^{{{cell.d_k}}} q_{{{i},m}}\, k_{{{j},m}}",
-        rf"\phantom{{q}} = {lines[0]}",
-        *(rf"\phantom{{q = }} + {line}" for line in lines[1:]),
-        rf"\phantom{{q}} = {_added(total)}",
+        *products(zip(cell.q_i, cell.k_j, strict=True), total, narrow),
+        *summed(r"\phantom{q}", total, narrow),
     )
     _draw(
         narrow,
@@ -245,8 +248,8 @@ def _scaled(run: Pass, cell: Steps, narrow: bool) -> None:
     )
     _formula(
         rf"s_{{{i},{j}}} = \dfrac{{q_{{{i}}} \cdot k_{{{j}}}}}{{\sqrt{{d_k}}}}"
-        rf" = \dfrac{{{_tex(cell.raw)}}}{{\sqrt{{{K}}}}} = \dfrac{{{_tex(cell.raw)}}}{{{_tex(cell.root)}}}"
-        rf" = {_tex(cell.score)}"
+        rf" = \dfrac{{{tex(cell.raw)}}}{{\sqrt{{{K}}}}} = \dfrac{{{tex(cell.raw)}}}{{{tex(cell.root)}}}"
+        rf" = {tex(cell.score)}"
     )
     scores = run.trace.scores[0, cell.h]
     _draw(
@@ -300,23 +303,24 @@ def _softmax(run: Pass, cell: Steps, narrow: bool) -> None:
         return
     show.line("Powers of e make all scores positive; divided by their sum they add up to 1. Blocked keys take no part.")
     powers = cell.powers[cell.row_allowed]
-    total = written_sum(powers, cell.total, **_terms(narrow))
+    own = int(cell.row_allowed[: cell.j].sum()) if cell.allowed else None
+    total = shortened(powers, cell.total, narrow, keep=[] if own is None else [own])
     lines = [
-        rf"\textstyle\max_m s_{{{i},m}} = {_tex(cell.peak)}",
-        rf"Z = \textstyle\sum_m e^{{s_{{{i},m}} - \max}} = {_added(total)}",
+        rf"\textstyle\max_m s_{{{i},m}} = {tex(cell.peak)}",
+        *summed(rf"Z = \textstyle\sum_m e^{{s_{{{i},m}} - \max}}", total, narrow, own, f"key {j}"),
     ]
     if cell.allowed:
         power = written(float(cell.powers[cell.j]))
         lines += [
-            rf"e^{{s_{{{i},{j}}} - \max}} = e^{{{_tex(float(cell.row_scores[cell.j]))} - {_factor(cell.peak)}}}"
-            rf" = {_tex_of(power)}",
-            rf"A_{{{i},{j}}} = \dfrac{{{_tex_of(power)}}}{{{_tex_of(total.total)}}} = {_tex(cell.weight)}",
+            rf"e^{{s_{{{i},{j}}} - \max}} = e^{{{tex(float(cell.row_scores[cell.j]))} - {factor(cell.peak)}}}"
+            rf" = {tex_of(power)}",
+            rf"A_{{{i},{j}}} = \dfrac{{{tex_of(power)}}}{{{tex_of(total.total)}}} = {tex(cell.weight)}",
         ]
     else:
         lines += [rf"A_{{{i},{j}}} = 0 \quad\text{{(blocked)}}"]
     if cell.allowed and not cell.powers[cell.j]:
         show.line("Its power of e is smaller than any number a computer keeps, so it is 0 though nothing blocks it.")
-    lines += [rf"\textstyle\sum_m A_{{{i},m}} = {_tex(float(cell.row_weights.sum()))}"]
+    lines += [rf"\textstyle\sum_m A_{{{i},m}} = {tex(float(cell.row_weights.sum()))}"]
     _formula(*lines)
     _draw(
         narrow,
@@ -330,6 +334,7 @@ def _softmax(run: Pass, cell: Steps, narrow: bool) -> None:
             columns=run.tokens,
             outlines=(Outline(columns=range(cell.j, j), dashed=True),),
             blocked=np.array([~cell.row_allowed] * 2),
+            scale=figures.WEIGHTS,  # powers of e lie from 0 to 1 too, as the largest is e^0
         ),
     )
 
@@ -338,19 +343,11 @@ def _weighted_sum(run: Pass, cell: Steps, narrow: bool) -> None:
     i = cell.i + 1
     show.line("Every value counts as much as its weight says; their sum is what the head hands on for this query.")
     terms = cell.weighted_values[:, 0]
-    factors = [
-        rf"{_factor(weight)} \cdot {_factor(value)}"
-        for weight, value in zip(cell.row_weights, run.trace.v[0, cell.h, :, 0], strict=True)
-    ]
-    total = written_sum(terms, cell.head_output[0], **_terms(narrow))
-    if total.left_out:
-        factors = [*factors[: len(total.first)], r"\cdots", *factors[len(factors) - len(total.last) :]]
-    lines = _broken(factors, narrow)
+    total = shortened(terms, cell.head_output[0], narrow, keep=[cell.j])
     _formula(
         rf"o_{{{i},1}}^{{({cell.h + 1})}} = \textstyle\sum_{{m=1}}^{{{len(terms)}}} A_{{{i},m}}\, v_{{m,1}}",
-        rf"\phantom{{q}} = {lines[0]}",
-        *(rf"\phantom{{q = }} + {line}" for line in lines[1:]),
-        rf"\phantom{{q}} = {_added(total)}",
+        *products(zip(cell.row_weights, run.trace.v[0, cell.h, :, 0], strict=True), total, narrow),
+        *summed(r"\phantom{q}", total, narrow, cell.j, f"key {cell.j + 1}"),
     )
     key = _outline_row(cell.j, dashed=True)
     weights = cell.row_weights[:, None]
@@ -360,7 +357,7 @@ def _weighted_sum(run: Pass, cell: Steps, narrow: bool) -> None:
     _draw(
         narrow,
         "weighted_sum",
-        Matrix(weights, "A", ("Tk", "1"), rows=tokens, outlines=(key,), blocked=blocked),
+        Matrix(weights, "A", ("Tk", "1"), rows=tokens, outlines=(key,), blocked=blocked, scale=figures.WEIGHTS),
         Matrix(values, "v", ("Tk", "d_k"), rows=tokens, outlines=(key,), labels_rows=False),
         Matrix(
             weighted,
@@ -370,6 +367,7 @@ def _weighted_sum(run: Pass, cell: Steps, narrow: bool) -> None:
             outlines=(key,),
             blocked=blocked.repeat(cell.d_k, axis=1),
             labels_rows=False,
+            scale="weighted",  # with many keys far smaller than the values
         ),
     )
     _draw(
@@ -386,6 +384,7 @@ def _output(run: Pass, cell: Steps, narrow: bool) -> None:
     )
     with_bias = run.weights.b_o is not None
     terms = [*cell.contributions[:, 0], *([cell.b_o[0]] if with_bias else [])]
+    total = shortened(terms, cell.output[0], narrow, keep=[cell.h])
     bias = " + b_o" if with_bias else ""
     _formula(
         rf"\mathrm{{concat}}_{{{i}}} = [\,o_{{{i}}}^{{(1)}}"
@@ -393,7 +392,7 @@ def _output(run: Pass, cell: Steps, narrow: bool) -> None:
         + r"\,]",
         rf"y_{{{i}}} = \mathrm{{concat}}_{{{i}}}\, W_o{bias}"
         rf" = \textstyle\sum_{{n=1}}^{{{H}}} o_{{{i}}}^{{(n)}}\, W_o^{{(n)}}{bias}",
-        rf"y_{{{i},1}} = {_added(written_sum(terms, cell.output[0], **_terms(narrow)))}",
+        *summed(rf"y_{{{i},1}}", total, narrow, cell.h, f"head {cell.h + 1}"),
     )
     own = Outline(columns=cell.columns)
     _draw(narrow, "concat", Matrix(cell.concat[None], f"concat, row {i}", ("1", "D"), outlines=(own,)))
@@ -475,11 +474,6 @@ def numbers(run: Pass, cell: Steps) -> None:
         )
 
 
-def _terms(narrow: bool) -> dict[str, int]:
-    """How many terms of a long sum are written: fewer on a phone."""
-    return {"before": 1, "after": 1} if narrow else {"before": 3, "after": 2}
-
-
 def _draw(narrow: bool, key: str, *shown: Matrix) -> None:
     width = _NARROW_WIDTH if narrow else figures.MATRICES_WIDTH
     figure = figures.matrices(shown, width=width, stacked=narrow, theme=show.theme())
@@ -499,50 +493,6 @@ def _formula(*lines: str) -> None:
     """Formulas of ours, one below the other. Tokens never come here: they are named by their position."""
     for line in lines:
         st.latex(line, width="content")
-
-
-def _row_of(name: str, values: Array, narrow: bool) -> str:
-    """A vector with its first and last numbers."""
-    shown = [_tex(value) for value in values]
-    most = 2 if narrow else 5
-    if len(shown) > most + 2:
-        shown = [*shown[:most], r"\cdots", shown[-1]]
-    joined = r",\; ".join(shown)
-    return rf"{name} = (\,{joined}\,)"
-
-
-def _added(total: WrittenSum) -> str:
-    """a + b - c + (so many more) ... = total."""
-    parts = [_tex_of(part) for part in total.parts]
-    if total.left_out:
-        more = rf"{total.left_out}\text{{ more}}"
-        middle = len(total.first)
-        parts[middle] = rf"\underbrace{{({parts[middle]})}}_{{{more}}}"
-    joined = parts[0]
-    for part in parts[1:]:
-        joined += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-    return joined if len(parts) == 1 else rf"{joined} = {_tex_of(total.total)}"
-
-
-def _broken(factors: Sequence[str], narrow: bool) -> list[str]:
-    """Products in lines short enough for the page, or for a phone."""
-    each = 1 if narrow else 4
-    return [" + ".join(factors[at : at + each]) for at in range(0, len(factors), each)]
-
-
-def _tex(value: float) -> str:
-    return _tex_of(written(float(value)))
-
-
-def _tex_of(number: str) -> str:
-    mantissa, _, power = number.partition("e")
-    return rf"{mantissa} \cdot 10^{{{int(power)}}}" if power else mantissa
-
-
-def _factor(value: float) -> str:
-    """A number as a factor: with brackets if it is negative."""
-    shown = _tex(value)
-    return f"({shown})" if shown.startswith("-") else shown
 
 
 def _outline_row(at: int, *, dashed: bool = False) -> Outline:

@@ -13,7 +13,7 @@ from mha import Weights, attend, embed, masks
 from mha.batches import embed_batch, read_lines
 from mha.config import Model
 from mha.mask_effects import mask_effect
-from mha.ui import rules
+from mha.ui import custom_mask
 from tests.e2e.plots import PLOT
 
 TEXTS = "one two three four\nfive six"
@@ -126,7 +126,7 @@ def test_a_rule_is_painted_named_in_the_hover_and_taken_back(open_page, label):
 
 def hover(page: Page, i: int, j: int) -> None:
     """Over a cell of head 1 among the weights after."""
-    page.locator(PLOT).scroll_into_view_if_needed()
+    page.locator(PLOT).first.scroll_into_view_if_needed()
     page.mouse.move(*page.evaluate(CELL, [AFTER, int(i), int(j)]), steps=3)
 
 
@@ -137,14 +137,24 @@ def test_rules_travel_in_the_address(open_page, fresh_page):
     wanted = masks.valid_lens([4, 2], T), masks.causal(T, T), masks.heads(OWN, T)
     assert_painted(page, 0, *wanted)
     page.get_by_role("button", name="4, 2").click()
-    page.get_by_role("spinbutton", name="Text 1").fill("3")
-    page.get_by_role("spinbutton", name="Text 1").press("Enter")
+    type_length(page, "3")
     wanted = masks.valid_lens([3, 2], T), *wanted[1:]
     assert_painted(page, 0, *wanted)
     page.wait_for_url("**lens=3*")
+    for typed, got in (("2.5", "2.5"), ("", "nothing")):
+        type_length(page, typed)
+        expect(page.get_by_text(f"expected a whole number from 0 to 4, got {got}.")).to_be_visible()
+        expect(page.get_by_role("spinbutton", name="Text 1")).to_have_value("3")
+    assert_painted(page, 0, *wanted)
     page.reload()
     assert_painted(page, 0, *wanted)
     assert page.get_by_text("cannot be used").count() == 0
+
+
+def type_length(page: Page, typed: str) -> None:
+    field = page.get_by_role("spinbutton", name="Text 1")
+    field.fill(typed)
+    field.press("Enter")
 
 
 def test_a_check_box_blocks_its_cell_and_opens_it_again(open_page):
@@ -165,7 +175,7 @@ def test_a_check_box_blocks_its_cell_and_opens_it_again(open_page):
 def click_cell(page: Page, canvas, column: int, row: int) -> None:
     """A click on the box in the middle of a cell, counted from 1: below the header, beside the queries."""
     box = canvas.bounding_box()
-    page.mouse.click(box["x"] + rules.QUERIES + rules.BOX * (column - 0.5), box["y"] + ROW * (row + 0.5))
+    page.mouse.click(box["x"] + custom_mask.QUERIES + custom_mask.BOX * (column - 0.5), box["y"] + ROW * (row + 0.5))
 
 
 def test_a_file_that_is_no_mask_is_refused_and_changes_nothing(open_page):

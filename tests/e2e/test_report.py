@@ -33,6 +33,7 @@ def report():
         Table("Numbers", ("position", "change"), rows),
         Table("Lost", lost, (("Head 16", -0.25, 1.25, 0.5, 12),)),
         Table("Shares", ("Position", *(f"Head {h}" for h in range(9, 17))), (("12 because", *[-0.0625] * 8),)),
+        Table("Steps", ("n", "Word", *(f"Head {h}" for h in range(6))), ((1, "zwei", *["thousand 0.99"] * 6),)),
         Table("Order", ("Position", "Change"), ((f"3 {plain_label(TOKENS[1])}", 0.5),)),
         Table("All", ("n",), ((1,),), folded=True),
     )

@@ -65,7 +65,9 @@ def test_the_slider_goes_to_the_softmax_and_its_numbers_are_the_librarys(page, o
 
 
 @pytest.mark.slow
-def test_all_steps_print_without_the_controls(page, open_steps):
+@pytest.mark.parametrize(("theme", "turned"), [("light", "none"), ("dark", "invert(1) hue-rotate(180deg)")])
+def test_all_steps_print_without_the_controls_on_light_paper(page, open_steps, theme, turned):
+    page.emulate_media(color_scheme=theme)
     open_steps(text=TEXT, all_steps="true")
     expect(page.locator("h4.hl-step")).to_have_count(9)
     expect(page.locator(".hl-shares .hl-bar")).to_have_count(8)
@@ -75,6 +77,7 @@ def test_all_steps_print_without_the_controls(page, open_steps):
     for hidden in (".stSidebar", ".st-key-text_row", ".st-key-cell_choice", ".st-key-walk", ".stAppHeader"):
         assert page.locator(f"{hidden}:visible").count() == 0, hidden
     expect(page.locator(".hl-on-paper")).to_be_visible()
+    expect(page.locator("html")).to_have_css("filter", turned)
     page.emulate_media(media=None)
     printed = page.pdf(prefer_css_page_size=True)
     # nine steps take several sheets; cut off at the first one would be a page that scrolls inside itself
