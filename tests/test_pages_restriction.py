@@ -268,7 +268,7 @@ def test_predictions_are_off_by_default_and_ask_only_what_can_be_asked():
     assert_fine(app)
     app = page(predict="true", restrict="Nothing")
     app.button(key="reveal").click().run()
-    assert "Which output changes most? No guess. Measured: none changes." in html(app)
+    assert "Which output changes most, by its length? No guess. Measured: none changes." in html(app)
 
 
 def test_many_seeds_wait_for_the_button_and_are_kept():

@@ -75,6 +75,24 @@ def test_the_numbers_taken_away_are_those_on_the_screen():
     np.testing.assert_array_equal(found.arrays["output"], run.trace.output)
 
 
+@pytest.mark.parametrize(
+    ("tokens", "heads", "width", "kinds"),
+    [
+        (128, 16, 64, {"csv", "npz", "json"}),  # 262,144 cells
+        (128, 16, 512, {"csv", "npz"}),  # and four matrices of as many numbers
+        (64, 16, 512, {"csv", "npz"}),
+        (64, 8, 64, {"csv", "npz", "json"}),
+    ],
+)
+def test_a_file_that_would_take_long_is_not_offered(tokens, heads, width, kinds):
+    scene = export.Scene((("w",) * tokens,), Model(0, width, heads))
+    numbers = take_away.of_scene(scene).numbers
+    assert {kind for kind, make in numbers._asdict().items() if make is not None} == kinds
+    of_arrays = sum(array.size for array in export.data_of(scene).arrays.values())
+    assert export.count_numbers(scene) == of_arrays
+    assert (numbers.json is None) == (of_arrays > take_away.MOST_JSON_NUMBERS)
+
+
 @pytest.fixture
 def exercise():
     chosen = Chosen((), (restriction_rules.own_blocks(3, 5),), predict=False)
@@ -152,6 +170,7 @@ def test_the_translation_taken_away_is_that_on_the_screen(monkeypatch):
     run = translate_run.translated(321, translate_run.Chosen("one_head", rules, predict=False))
     taken = translate_report.taken(run)
     assert taken.numbers.csv is not None
+    assert taken.numbers.json is not None
     files = {
         "csv": read_translation_csv(taken.numbers.csv(LINK)),
         "npz": read_translation_npz(taken.numbers.npz(LINK)),

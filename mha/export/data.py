@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -95,6 +96,11 @@ def shape(name: str, scene: Scene) -> tuple[int, ...]:
     lengths = dict(zip(("B", "H", "Tq", "Tk"), scene.shape, strict=True))
     lengths |= {"D": scene.model.d_model, "K": scene.model.d_model // scene.model.num_heads}
     return tuple(lengths[axis] for axis in _axes(name).split())
+
+
+def count_numbers(scene: Scene) -> int:
+    """How many numbers all arrays of a scene have together."""
+    return sum(prod(shape(name, scene)) for name in names(scene))
 
 
 def is_boolean(name: str) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -96,17 +96,20 @@ def note_chart(figure: Figure, *, key: str, alt: str, title: str = "", draw: Dra
         noted.append(Chart(key, figure, alt, title, theme=theme(), width=width, draw=draw))
 
 
-def chart(drawn: Figure | Draw, *, key: str, alt: str, title: str = "") -> None:
+def chart(
+    drawn: Figure | Draw, *, key: str, alt: str, title: str = "", width: int | Literal["stretch"] = "stretch"
+) -> None:
     """A figure of ours, or what draws it for a theme, with its text alternative.
 
     Its title stands above it in a report, which is on white whatever the page is on, if it can be drawn for that.
+    width: px, or all there is.
     """
     draw = drawn if callable(drawn) else None
     figure = drawn(theme=theme()) if callable(drawn) else drawn
     note_chart(figure, key=key, alt=alt, title=title, draw=draw)
     # Our figures carry their own looks: Streamlit's theme would only be merged in, drawn over and paid for.
     ready = ReadyFigure(figure)
-    st.plotly_chart(ready, key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch", theme=None)
+    st.plotly_chart(ready, key=key, alt=alt, config=figures.CHART_CONFIG, width=width, theme=None)
 
 
 def quoted(token: str) -> str:

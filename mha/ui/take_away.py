@@ -23,7 +23,8 @@ from mha.measures import summarise
 from mha.ui import address, explain, maps, show
 from mha.ui.compute import Pass
 
-MOST_CSV_ROWS = 300_000  # about 20 MB and three seconds; NPZ takes any number
+# Of either about 20 MB and three seconds; NPZ takes any number.
+MOST_CSV_ROWS, MOST_JSON_NUMBERS = 300_000, 1_000_000
 HEAD_COLUMNS = ("Head", "Entropy, bits", "Largest weight", "On first token", "Saturated rows", "Rows without key")
 OUTPUT_COLUMNS = ("Position", "Change", "Of its length before", "Cosine")
 DRAWN_AGAIN = (
@@ -35,11 +36,11 @@ Offer = tuple[str, str, str, Callable[[], str | bytes]]  # label, file name, kin
 
 
 class Numbers(NamedTuple):
-    """What makes each file of data, from the link's settings by name; csv: None where the table would be too long."""
+    """What makes each file of data, from the link's settings by name; None where the file would be too long."""
 
     csv: Callable[[Mapping[str, str]], bytes] | None
     npz: Callable[[Mapping[str, str]], bytes]
-    json: Callable[[Mapping[str, str]], bytes]
+    json: Callable[[Mapping[str, str]], bytes] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +71,12 @@ def of_scene(scene: Scene, **report: Any) -> Taken:
         return lambda settings: write(export.data_of(scene, settings))
 
     csv = written(export.write_csv) if prod(scene.shape) <= MOST_CSV_ROWS else None
+    json = written(export.write_json) if export.count_numbers(scene) <= MOST_JSON_NUMBERS else None
     code: list[Offer] = [
         ("NumPy", file_name("numpy"), "text/x-python", lambda: export.program(scene, "numpy")),
         ("PyTorch", file_name("torch"), "text/x-python", lambda: export.program(scene, "torch")),
     ]
-    return Taken(Numbers(csv, written(export.write_npz), written(export.write_json)), code, **report)
+    return Taken(Numbers(csv, written(export.write_npz), json), code, **report)
 
 
 def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> None:
@@ -101,6 +103,8 @@ def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> 
         else:
             show.line("There is no picture in this view; others have one.", quiet=True)
         _row("Numbers", _numbers(name, taken.numbers))
+        if missing := [kind.upper() for kind, make in taken.numbers._asdict().items() if make is None]:
+            show.line(f"Too many numbers for {' or '.join(missing)}; NPZ holds them all.", quiet=True)
         _row("Code", taken.code)
         _row("Report", _reports(title, taken, charts))
         show.line(taken.about, quiet=True)

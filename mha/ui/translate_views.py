@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,13 +88,13 @@ def untrained(run: Translated) -> None:
         for title, attention in (("Trained", run.passes.cross), ("Untrained", beside.cross))
     ]
     layout: dict[str, Any] = {"columns_per_row": 2 if browser.is_narrow() else len(names), **maps.fitting()}
-    figure = figures.stacked_maps(panels, seen.tokens, seen.keys, names=names, theme=show.theme(), **layout)
+    draw = partial(figures.stacked_maps, panels, seen.tokens, seen.keys, names=names, **layout)
     alt = " ".join(
         f"{panel.title}. "
         + figures.describe_maps(panel.values, seen.tokens, seen.keys, names=names, allowed=panel.allowed)
         for panel in panels
     )
-    show.chart(figure, key="untrained_maps", alt=alt)
+    show.chart(draw, key="untrained_maps", alt=alt)
     largest = (float(np.max(panel.values)) for panel in panels)
     trained_peak, untrained_peak = (f"{value:.2f}" for value in largest)
     end = "" if own.ended else " (and no end)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -155,7 +156,8 @@ def _bars(intact: Accuracy, found: Mapping[Head, Accuracy]) -> None:
     parts[0, 0] = shares[0]
     for place, head in enumerate(found, 1):
         parts[1 + kinds.index(head.head), place] = shares[place]
-    figure = figures.position_bars(
+    draw = partial(
+        figures.position_bars,
         parts,
         labels,
         names=[INTACT, *maps.head_names(len(kinds))],
@@ -163,11 +165,10 @@ def _bars(intact: Accuracy, found: Mapping[Head, Accuracy]) -> None:
         unit="right, %",
         number=".1f",
         title="head switched off",
-        theme=show.theme(),
         **maps.fitting(),
     )
     alt = "Right, in percent: " + ", ".join(f"{label} {share:.1f}" for label, share in zip(labels, shares, strict=True))
-    show.chart(figure, key="worth_bars", alt=f"{alt}.")
+    show.chart(draw, key="worth_bars", alt=f"{alt}.")
 
 
 def looking_ahead(run: Translated) -> None:

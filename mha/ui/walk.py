@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,6 @@ from mha import figures
 from mha.arrays import Array
 from mha.config import Model
 from mha.figures import Matrix, Outline
-from mha.figures.ready import ReadyFigure
 from mha.rounding import written
 from mha.steps import Steps, steps
 from mha.ui import address, browser, compute, maps, show
@@ -476,17 +476,9 @@ def numbers(run: Pass, cell: Steps) -> None:
 
 def _draw(narrow: bool, key: str, *shown: Matrix) -> None:
     width = _NARROW_WIDTH if narrow else figures.MATRICES_WIDTH
-    figure = figures.matrices(shown, width=width, stacked=narrow, theme=show.theme())
-    alt = figures.describe_matrices(shown)
-    show.note_chart(figure, key=f"matrices_{key}", alt=alt, title=", ".join(matrix.name for matrix in shown))
-    st.plotly_chart(
-        ReadyFigure(figure),
-        key=f"matrices_{key}",
-        alt=alt,
-        config=figures.CHART_CONFIG,
-        theme=None,
-        width=width,
-    )
+    draw = partial(figures.matrices, shown, width=width, stacked=narrow)
+    title = ", ".join(matrix.name for matrix in shown)
+    show.chart(draw, key=f"matrices_{key}", alt=figures.describe_matrices(shown), title=title, width=width)
 
 
 def _formula(*lines: str) -> None:

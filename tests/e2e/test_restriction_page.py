@@ -198,7 +198,7 @@ def test_a_class_predicts_first_by_the_link(open_page):
     page = open_page(text="A B C D", predict="true", **DAY_28)
     page.get_by_role("button", name="Reveal").wait_for()
     assert page.get_by_text("The restriction forbids").count() == 0
-    page.get_by_role("combobox", name="Which output changes most?").click()
+    page.get_by_role("combobox", name="Which output changes most, by its length?").click()
     page.get_by_role("option", name="2 B").click()
     page.get_by_role("button", name="Reveal").click()
     expect(page.get_by_text("You said 2 B: as measured.")).to_be_visible()
