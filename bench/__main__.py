@@ -11,29 +11,18 @@ from urllib.parse import quote, urlencode
 
 from playwright.sync_api import Browser, Page
 
+from bench import translator
+from bench.moments import ROUNDS, WARM_UPS, after_click, after_key, note
 from bench.server_time import Client
 from rig.chromium import chromium
 from rig.server import Server, serve
 
-ROUNDS, WARM_UPS = 11, 3
 SCENES = {"8 heads x 8 tokens": (8, 8), "8 heads x 32 tokens": (8, 32), "8 heads x 128 tokens": (8, 128)}
 SCENES["16 heads x 128 tokens"] = (16, 128)
 
-NOTE_KEY = """() => document.addEventListener('keydown', () => { window.keyAt = performance.now() }, true)"""
-# The picture stands when the newest word is on its axis and the cells are an image; two frames later it is painted.
-PAINTED = """(word) => new Promise((done) => {
-  const stands = () => {
-    const said = document.querySelector('#said');
-    if (said) return said.textContent.includes(word);
-    const plot = document.querySelector('.js-plotly-plot');
-    return plot && plot.layout && JSON.stringify(plot.layout.yaxis).includes(word)
-      && plot.querySelector('.heatmaplayer image');
-  };
-  const look = () => stands()
-    ? requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - window.keyAt)))
-    : requestAnimationFrame(look);
-  look();
-})"""
+# The newest word is on the picture's axis, or on the page that is the floor.
+NAMED = """document.querySelector('#said')?.textContent.includes(wanted)
+  || (drawn() && JSON.stringify(drawn().layout.yaxis).includes(wanted))"""
 
 
 def texts(tokens: int) -> Iterator[tuple[str, str]]:
@@ -47,7 +36,7 @@ def open_page(browser: Browser, server: Server, heads: int) -> Page:
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(f"{server.url}/?{urlencode({'heads': heads})}")
     page.get_by_label("Your text").first.wait_for()
-    page.evaluate(NOTE_KEY)
+    note(page)
     return page
 
 
@@ -55,29 +44,19 @@ def after_enter(page: Page, text: str, word: str) -> float:
     field = page.get_by_role("textbox", name="Your text")
     field.fill(text)
     field.press("Enter")
-    return float(page.evaluate(PAINTED, word))
+    return after_key(page, NAMED, word)
 
 
 def after_last_key(page: Page, text: str, word: str) -> float:
     field = page.get_by_role("textbox", name="Your text")
     field.fill(text[:-1])
     field.press(text[-1])
-    return float(page.evaluate(PAINTED, word))
+    return after_key(page, NAMED, word)
 
 
-NOTE_CLICK = "() => document.addEventListener('mousedown', () => { window.clickAt = performance.now() }, true)"
 # Whether some cell is blocked says which way the rule was switched, as there is no other rule that blocks any.
-SWITCHED = """(on) => new Promise((done) => {
-  const hatched = () => {
-    const plot = document.querySelector('.js-plotly-plot');
-    return plot && plot.layout && plot.querySelector('.heatmaplayer image')
-      && plot.data.some((trace) => trace.name.includes('After') && !trace.coloraxis);
-  };
-  const look = () => hatched() === on
-    ? requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - window.clickAt)))
-    : requestAnimationFrame(look);
-  look();
-})"""
+SWITCHED = """drawn()
+  && drawn().data.some((trace) => trace.name.includes('After') && !trace.coloraxis) === wanted"""
 
 
 def rule_painted(browser: Browser, app: Server) -> None:
@@ -86,7 +65,7 @@ def rule_painted(browser: Browser, app: Server) -> None:
     text = " ".join(f"w{i}" for i in range(32))
     page.goto(f"{app.url}/masks?{urlencode({'heads': 8, 'texts': text, 'left': 3, 'right': 3})}")
     page.locator(".heatmaplayer image").first.wait_for()
-    page.evaluate(NOTE_CLICK)
+    note(page)
     for label in ("Causal", "Window", "Key ranges"):
         times: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(WARM_UPS + ROUNDS):
@@ -97,20 +76,13 @@ def rule_painted(browser: Browser, app: Server) -> None:
     page.close()
 
 
-# The cells that the restriction blocks have changed, and two frames later they are painted.
-RESTRICTED = """(before) => new Promise((done) => {
-  const stands = () => {
-    const plot = document.querySelector('.js-plotly-plot');
-    return plot && plot.layout && plot.querySelector('.heatmaplayer image') && (BLOCKED) !== before;
-  };
-  const look = () => stands()
-    ? requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - window.clickAt)))
-    : requestAnimationFrame(look);
-  look();
-})"""
 BLOCKED = """JSON.stringify(document.querySelector('.js-plotly-plot').data
   .filter((trace) => trace.name.includes('Restricted') && !trace.coloraxis)
   .map((trace) => trace.z.bdata || Array.from(trace.z, (row) => Array.from(row))))"""
+
+
+# The cells that the restriction blocks have changed.
+RESTRICTED = f"drawn() && ({BLOCKED}) !== wanted"
 
 
 def restriction_painted(browser: Browser, app: Server) -> None:
@@ -119,13 +91,13 @@ def restriction_painted(browser: Browser, app: Server) -> None:
     text = " ".join(f"w{i}" for i in range(32))
     page.goto(f"{app.url}/restriction?{urlencode({'heads': 8, 'text': text})}")
     page.locator(".heatmaplayer image").first.wait_for()
-    page.evaluate(NOTE_CLICK)
+    note(page)
     times = []
     for n in range(WARM_UPS + ROUNDS):
         before = page.evaluate(BLOCKED)
         page.get_by_role("combobox", name="Each head may look at").click()
         page.get_by_role("option", name=("Odd and even", "First token", "Equal blocks")[n % 3], exact=True).click()
-        times.append(float(page.evaluate(RESTRICTED.replace("BLOCKED", BLOCKED), before)))
+        times.append(after_click(page, RESTRICTED, before))
     print(f"{'Restriction':24}{statistics.median(times[WARM_UPS:]):8.0f}")
     page.get_by_role("button", name="Take away").click()
     page.get_by_role("button", name="HTML", exact=True).wait_for()
@@ -145,7 +117,7 @@ def report(page: Page) -> tuple[float, int]:
 
 def switched(page: Page, label: str, *, on: bool) -> float:
     page.get_by_text(label, exact=True).first.click()
-    return float(page.evaluate(SWITCHED, on))
+    return after_click(page, SWITCHED, on)
 
 
 def median_of(
@@ -167,6 +139,7 @@ def painted(browser: Browser, app: Server, floor: Server) -> None:
     print(f"\nFrom a click on a rule to before, after and difference of 8 heads x 32 tokens, medians of {ROUNDS}, ms")
     rule_painted(browser, app)
     restriction_painted(browser, app)
+    translator.painted(browser, app, floor)
 
 
 def server_times(app: Server, floor: Server) -> None:
@@ -186,6 +159,7 @@ def main() -> None:
         at_start = app.memory()
         painted(browser, app, floor)
         server_times(app, floor)
+        translator.twelve_heads()
         print(f"\nMemory of the server, MB: {at_start:.0f} before the first page, {app.memory():.0f} after all this")
 
 

@@ -138,7 +138,12 @@ def _most(seen: _Measured) -> Finding | None:
     if len(seen.length) == 1:
         return Finding("most", (f"The output changed by {_by(seen, 0)}.",))
     i = int(seen.length.argmax())
-    return Finding("most", ("The output of ", seen.word(i), f" changed most: by {_by(seen, i)}."))
+    parts: tuple[Part, ...] = ("The output of ", seen.word(i), f" changed most: by {_by(seen, i)}.")
+    known = np.where(np.isnan(seen.relative), 0.0, seen.relative)
+    most = int(known.argmax())
+    if known[most] - known[i] > MUCH:  # the picture of the page is of these
+        parts += (" Relative to its length, that of ", seen.word(most), f" did: {percent(known[most])}.")
+    return Finding("most", parts)
 
 
 def _by(seen: _Measured, i: int) -> str:
@@ -194,14 +199,16 @@ def _lost_most(seen: _Measured) -> Finding | None:
     if np.isnan(lost).all() or not np.nanmax(lost) > 0:
         return None
     h = int(np.nanargmax(lost))
+    as_much = [int(head) + 1 for head in np.flatnonzero(lost >= lost[h] - seen.bound)]
     alike = float(np.nanmax(lost) - np.nanmin(lost)) <= seen.bound
     if alike or seen.H == 1:
         whose = "each head's attention" if seen.H > 1 else "the attention"
         return Finding("lost", (f"On average {percent(lost[h])} of {whose} had been on what is now forbidden.",))
+    who, whose = (f"Head {h + 1}", "its") if len(as_much) == 1 else (f"Heads {_listed(as_much)}", "the")
     return Finding(
         "lost",
         (
-            f"Head {h + 1} lost most: {percent(lost[h])} of its attention had been on what is now forbidden "
+            f"{who} lost most: {percent(lost[h])} of {whose} attention had been on what is now forbidden "
             f"(the mean of all heads is {percent(float(np.nanmean(lost)))}).",
         ),
     )

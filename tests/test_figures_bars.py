@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mha.figures import position_bars, spread_boxes
 from mha.figures.palette import THEMES
@@ -112,6 +114,27 @@ def test_heads_are_named_in_the_hover_and_numbered_on_the_axis() -> None:
     assert made["layout"]["xaxis"]["ticktext"] == ["1", "2"]
     assert made["data"][2]["hovertext"] == ["Head 1", "Head 2"]
     assert made["data"][2]["name"] == "seed 3"
+
+
+@given(st.lists(st.floats(-1e6, 1e6) | st.just(np.nan), min_size=2, max_size=6))
+def test_the_axis_holds_every_bar_and_0_and_has_few_round_ticks(values: list[float]) -> None:
+    parts = np.array([values, values[::-1]])
+    made = position_bars(parts, "x" * len(values), names=["a", "b"], colours=[RED, BLUE], unit="u")
+    go.Figure(made)
+    axis = made["layout"]["yaxis"]
+    low, high = axis["range"]
+    tops = [sum(v for v in column if v > 0) for column in parts.T]
+    depths = [sum(v for v in column if v < 0) for column in parts.T]
+    assert low <= min(0, *depths) <= max(0, *tops) <= high
+    assert low < high
+    ticks = axis["tickvals"]
+    assert 2 <= len(ticks) <= 8
+    assert 0 in ticks
+    assert all(low <= tick <= high for tick in ticks)
+    step = f"{ticks[1] - ticks[0]:.3e}"
+    assert step[:5] in {"1.000", "2.000", "5.000"}
+    said = [float(text.replace("\u2212", "-")) for text in axis["ticktext"]]
+    assert said == pytest.approx(ticks, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,28 @@ def test_the_numbers_are_the_measured_ones() -> None:
     )
 
 
+def test_the_output_that_changed_most_for_its_length_is_named_where_it_is_another() -> None:
+    made, seen = exercise(), Seen(exercise())
+    i, other = int(seen.length.argmax()), int(seen.relative.argmax())
+    assert i != other  # what the picture of the page shows highest is not what moved farthest
+    rider = f" Relative to its length, that of “{'ABCD'[other]}” ({other + 1}) did: {seen.relative[other]:.0%}."
+    assert said_by(what_changed(made, "ABCD"), "most").endswith(rider)
+    said = []
+    for scene in scenes():
+        each = Seen(scene)
+        if each.moved.any() and each.T > 1:
+            relative = np.nan_to_num(each.relative)
+            said.append("Relative to its length" in said_by(what_changed(scene, tokens_of(scene)), "most"))
+            assert said[-1] == (relative.max() - relative[each.length.argmax()] > 0.1)
+    assert {True, False} == set(said)
+
+
+def test_all_heads_that_lost_as_much_are_named() -> None:
+    X = embed(["A"], 12, 0)[None]
+    made = restrict(X, X, X, Weights.draw(12, 4, 0), rules.own_blocks(4, 1))  # three heads own no position
+    assert "Heads 1, 2 and 3 lost most: 100% of the attention" in said_by(what_changed(made, "A"), "lost")
+
+
 def test_rows_with_no_key_left_are_named() -> None:
     X = embed(["A", "B", "C", "D", "E", "F"], 8, 0)[None]
     made = restrict(X, X, X, Weights.draw(8, 2, 0), rules.own_blocks(2, 6), mask=masks.causal(6, 6))

@@ -139,7 +139,8 @@ def test_importing_the_library_brings_nothing_heavy() -> None:
 
 
 def test_importing_the_translator_brings_no_torch() -> None:
-    code = "import sys, mha.translator.evaluate, mha.translator.findings; print('torch' in sys.modules)"
+    modules = "mha.translator.evaluate, mha.translator.findings, mha.export.translation_data"
+    code = f"import sys, {modules}; print('torch' in sys.modules)"
     assert run_python(code) == "False"
 
 

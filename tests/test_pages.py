@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from mha.config import EXAMPLES, PRESETS
+from mha.ui import address
 from tests.samples import run_python
 
 ROOT = Path(__file__).parents[1]
@@ -202,3 +206,23 @@ def test_what_is_typed_just_before_another_page_is_opened_arrives_there():
     app.text_input(key="text").set_value("four five")  # told together with the new page: no run of the old one between
     assert_fine(app.switch_page("pages/heads.py").run())
     assert app.text_input(key="text").value == "four five"
+
+
+def test_a_link_names_the_settings_of_its_own_page_alone():
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+    cold = set(parse_qs(urlsplit(app.run().code[0].value).query))
+    app.switch_page("pages/masks.py").run()
+    assert "texts=" in app.code[0].value
+    app.switch_page("pages/heads.py").run()
+    assert set(parse_qs(urlsplit(app.code[0].value).query)) == cold
+
+
+@pytest.mark.parametrize("origin", ["link", "file"])
+def test_what_cannot_be_used_is_blamed_on_where_it_came_from(monkeypatch, origin):
+    monkeypatch.setattr(st, "session_state", {})
+    monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=lambda: {"seed": "x"} if origin == "link" else {}))
+    address.read("Heads")
+    if origin == "file":
+        address.open_settings({"v": "1", "seed": "x"})
+    address.register("seed", "0")  # as its widget does
+    assert address.ignored() == [f"Of this {origin} cannot be used: seed = x (seed is 0)."]

@@ -16,6 +16,7 @@ from mha.findings import what_changed, what_this_suggests
 from mha.mask_files import pack_mask
 from mha.restriction import Restriction
 from mha.seed_sweep import joined, sweep
+from mha.ui import sentences
 from tests.test_pages import HARD_TEXTS, ROOT, assert_fine, opened
 
 PAGE = ROOT / "pages" / "restriction.py"
@@ -267,7 +268,7 @@ def test_predictions_are_off_by_default_and_ask_only_what_can_be_asked():
     assert_fine(app)
     app = page(predict="true", restrict="Nothing")
     app.button(key="reveal").click().run()
-    assert "Which output changes most? No guess. Measured: none changes." in html(app)
+    assert "Which output changes most, by its length? No guess. Measured: none changes." in html(app)
 
 
 def test_many_seeds_wait_for_the_button_and_are_kept():
@@ -324,3 +325,18 @@ def test_ones_own_sentences_stay_from_page_to_page_and_out_of_the_link():
     assert "own_sentences" not in link
     assert "restrict=Equal%20blocks" in link
     assert "own_sentences" not in app.query_params
+
+
+def test_of_longer_sentences_a_report_takes_the_beginning_and_the_page_says_so(monkeypatch):
+    app = opened(PAGE, restrict_view="Findings")
+    field = app.text_area(key="own_sentences")
+    assert not field.proto.max_chars  # a longer text that is pasted would vanish as a whole
+    mine = "x" * 19_999 + "yz"
+    field.set_value(mine[:-1]).run()
+    assert "a report takes" not in html(app)
+    app.text_area(key="own_sentences").set_value(mine).run()
+    assert_fine(app)
+    assert app.text_area(key="own_sentences").value == mine
+    assert "These are 20,001 characters; a report takes the first 20,000." in html(app)
+    monkeypatch.setattr("streamlit.session_state", app.session_state)
+    assert sentences.own_sentences() == mine[:-1]

@@ -17,7 +17,7 @@ from mha.translator.evaluate import Head, accuracy, heads_off, sample
 from mha.translator.model import Translator
 from mha.translator.numbers import english_words
 from mha.translator.reading import read_number
-from mha.translator.restrictions import FirstWords, HeadPositions, HeadsOff, Rules
+from mha.translator.restrictions import FirstWords, HeadPositions, HeadsOff, Rules, Window
 from mha.translator.split import is_held_out
 from mha.translator.weights import drawn_like, load, shipped
 from mha.ui import translate_run
@@ -87,6 +87,8 @@ def test_the_maps_are_those_of_the_library():
         ("", "got nothing"),
         ("one one", "got &quot;one&quot;"),
         ("1000000", "0 to 999,999"),
+        ("minus five", "0 to 999,999, got minus five"),
+        ("<b>" + "x" * 10_000, "at most 5,000 characters, got 10,003"),
     ],
 )
 def test_what_is_no_number_is_refused_and_nothing_is_lost(typed, said):
@@ -122,6 +124,13 @@ def test_the_steps_follow_the_translation():
     app.text_input(key="number").set_value("121121").run()
     assert_fine(app)
     assert "of 12:" in html(app)
+
+
+def test_two_crossings_are_told_apart():
+    shown = html(page(number="777777"))
+    assert "The first crossing.</b> “seventy seven” becomes “sieben und siebzig”" in shown
+    assert "The second crossing.</b> “seventy seven” becomes “sieben und siebzig”" in shown
+    assert "The crossing." not in shown
 
 
 def test_the_marked_row_is_the_word_that_is_produced():
@@ -215,6 +224,48 @@ def test_untrained_weights_beside_are_those_of_their_seed():
     np.testing.assert_array_equal(drawn(app, wanted.shape[-1], "untrained_maps")[HEADS:], wanted)
 
 
+@pytest.mark.parametrize("attention", ["Cross-attention", "Encoder", "Decoder"])
+def test_the_proof_compares_the_chosen_attention_with_pytorch(attention):
+    pytest.importorskip("torch", reason="PyTorch is not installed: its CPU build lifts this")
+    rules = Rules(decoder=(Window(1, 0),), cross=(HeadsOff((0,)),))
+    address = {"limit": "Window", "limit_in": "Decoder", "look_on": "0", "heads_off": "cross1"}
+    app = page(number="321", translate_view="Proof", proof_of=attention, check="true", **address)
+    assert_fine(app)
+    assert any("Everything agrees." in block.value for block in app.markdown)
+    table = app.dataframe[0].value
+    assert list(table["kept"]) == ["yes", "yes"]
+    assert (table[["weights", "output"]].max(axis=1) <= table["bound"]).all()
+    # the counts below the table are of this attention and no other
+    [translation] = translator().translate([english_words(321)], rules)
+    passes = translator().follow([english_words(321)], [translation.produced], rules)
+    trace = {"Cross-attention": passes.cross, "Encoder": passes.encoder, "Decoder": passes.decoder}[attention].trace
+    assert f"{(~trace.empty_rows).sum()} of {trace.empty_rows.size} rows have a key" in html(app)
+    assert f"{(~trace.mask).sum()} cells are blocked" in html(app)
+
+
+def test_the_report_tells_what_a_head_is_worth_only_where_it_has_been_shown():
+    def script():
+        import streamlit as st
+
+        from mha.translator.restrictions import FREE
+        from mha.ui import address, translate_report, translate_run, translate_worth
+
+        address.read("Translate")
+        run = translate_run.translated(34, translate_run.Chosen("shared", FREE, predict=False))
+        guessing = translate_run.translated(34, translate_run.Chosen("shared", FREE, predict=True))
+        st.session_state["titles"] = [table.title for table in translate_report.taken(run).tables()]
+        translate_worth.heads(run)
+        st.session_state["rows"] = [len(table.rows) for table in translate_report.taken(run).tables()]
+        st.session_state["guessing"] = [table.title for table in translate_report.taken(guessing).tables()]
+
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert_fine(app)
+    titles = ["The translation, step by step", "Measures of every head", "Held-out numbers that come out right"]
+    assert app.session_state["titles"] == titles
+    assert app.session_state["rows"] == [4, 12, 1, 13]  # steps; heads; intact; intact and each head
+    assert app.session_state["guessing"] == titles  # a guess is still to come
+
+
 @pytest.mark.parametrize("contents", [b"", b"no weights", None])
 def test_damaged_weights_are_said_and_other_pages_work(contents, monkeypatch, tmp_path):
     if contents is not None:
@@ -239,6 +290,9 @@ import sys
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("pages/translate.py", default_timeout=60).run()
 assert not app.exception, app.exception
+app.session_state["take_away"] = True
+app.run()
+assert app.get("download_button") and not app.exception, app.exception
 print("torch" in sys.modules)
 """
     assert run_python(code).split()[-1] == "False"

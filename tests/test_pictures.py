@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from mha import masks, pictures
-from mha.figures import Matrix, Outline, Panel, arrows, head_maps, matrices, stacked_maps
+from mha.figures import Matrix, Outline, Panel, arrows, head_maps, matrices, position_bars, spread_boxes, stacked_maps
+from mha.figures.labels import plain_label
 from mha.figures.palette import HEAD_COLOURS, THEMES, colour_at
 from mha.pictures.apart import Run, apart, in_visual_order
 from mha.pictures.drawing import EDGE
@@ -270,11 +271,98 @@ def test_matrices_keep_their_places_outlines_and_numbers():
     assert len(dashed) == 1
 
 
+def upright(shown, width=820):
+    """From a value on the upright axis of a figure to px, and from a place on the other one."""
+    margin, layout = shown["layout"]["margin"], shown["layout"]
+    low, high = layout["yaxis"]["range"]
+    floor, pitch = (
+        layout["height"] - margin["b"],
+        (width - margin["l"] - margin["r"]) / (layout["xaxis"]["range"][1] + 0.5),
+    )
+    return (
+        lambda value: floor - (value - low) / (high - low) * (floor - margin["t"]),
+        lambda at: margin["l"] + (at + 0.5) * pitch,
+    )
+
+
+def test_parts_of_a_bar_stand_on_each_other_or_hang_from_each_other_and_are_named():
+    parts = np.array([[2.0, -1.0, np.nan], [1.0, -0.5, 0.0], [0.5, 4.0, 1.0]])
+    shown = position_bars(
+        parts, ["a", "<b>", "a"], names=["Head 1", "<i>", "Head 3"], colours=HEAD_COLOURS[:3], unit="u"
+    )
+    svg = pictures.svg(shown)
+    y, x = upright(shown)
+    _ground, *rects = parsed(svg).iter(f"{SVG}rect")
+    wide = 0.75 * (x(1) - x(0))
+    # by hand: where each part that is not 0 begins and ends, and in which bar
+    expected = [
+        (0, 0, 2, 0),
+        (0, 1, -1, 0),
+        (1, 0, 3, 2),
+        (1, 1, -1.5, -1),
+        (2, 0, 3.5, 3),
+        (2, 1, 4, 0),
+        (2, 2, 1, 0),
+    ]
+    assert len(rects) == len(expected)
+    for rect, (part, at, end, start) in zip(rects, expected, strict=True):
+        assert rect.get("fill") == HEAD_COLOURS[part]
+        left, top, width, height = (float(rect.get(name)) for name in ("x", "y", "width", "height"))
+        assert (left + width / 2, width) == pytest.approx((x(at), wide), abs=0.02)
+        assert (top, top + height) == pytest.approx((min(y(end), y(start)), max(y(end), y(start))), abs=0.02)
+    words = [word for word, *_ in texts(svg)]
+    assert words.count("a") == 2
+    assert {"<b>", "u", "position", "\u22121", "4", "\u25a0 Head 1", "\u25a0 <i>", "\u25a0 Head 3"} <= set(words)
+    assert all(
+        float(line.get("y")) < float(parsed(svg).get("height")) - EDGE for line in parsed(svg).iter(f"{SVG}text")
+    )
+
+
+def test_bars_of_one_part_need_no_names():
+    shown = position_bars(np.ones((1, 2)), ["a", "b"], names=["All heads"], colours=["#808080"], unit="u")
+    assert "All heads" not in pictures.svg(shown)
+
+
+def test_a_box_has_its_five_numbers_and_the_marked_draw_a_diamond():
+    draws = np.arange(101.0)[:, None] * [1.0, 3.0]  # quantiles are then 5, 25, 50, 75 and 95, and three times that
+    shown = spread_boxes(
+        draws, ["1", "2"], colours=HEAD_COLOURS[:2], unit="u", marked=[10.0, np.nan], marked_name="seed 7"
+    )
+    svg = pictures.svg(shown)
+    y, x = upright(shown)
+    boxes = [path for path in parsed(svg).iter(f"{SVG}path") if path.get("fill-opacity")]
+    for n, (path, colour) in enumerate(zip(boxes, HEAD_COLOURS[:2], strict=True)):
+        assert (path.get("fill"), path.get("stroke")) == (colour, colour)
+        heights = {
+            float(number)
+            for number in re.findall(r"V([\d.]+)|M[\d.]+ ([\d.]+)", path.get("d"))
+            for number in number
+            if number
+        }
+        assert sorted(heights) == pytest.approx([y((2 * n + 1) * share) for share in (95, 75, 50, 25, 5)], abs=0.06)
+    diamonds = [path for path in parsed(svg).iter(f"{SVG}path") if path.get("fill") == THEMES["light"].text]
+    [diamond] = diamonds  # what is not defined has none
+    corners = np.array(
+        [[float(number) for number in corner.split()] for corner in re.split("[MLZ]", diamond.get("d")) if corner]
+    )
+    assert corners.mean(axis=0) == pytest.approx([x(0), y(10)], abs=0.06)
+    assert "\u25c6 seed 7" in [word for word, *_ in texts(svg)]
+
+
+def test_lines_stand_behind_the_bars_at_every_tick():
+    shown = position_bars([[3.0, -1.0]], ["a", "b"], names=["x"], colours=["#808080"], unit="u")
+    y, _ = upright(shown)
+    lines = [path for path in parsed(pictures.svg(shown)).iter(f"{SVG}path") if path.get("stroke")]
+    heights = [float(path.get("d").split()[1].split("H")[0]) for path in lines]
+    assert sorted(heights) == pytest.approx(sorted(map(y, shown["layout"]["yaxis"]["tickvals"])), abs=0.06)
+    assert [path.get("stroke-dasharray") for path in lines].count(None) == 1  # that of 0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"data": [{"type": "bar"}]}, "expected heat maps and texts, got bar with mode None"),
-        ({"data": [{"type": "scatter", "mode": "markers"}]}, "got scatter with mode 'markers'"),
+        ({"data": [{"type": "pie"}]}, "expected heat maps, bars, boxes, dots and texts, got pie with mode None"),
+        ({"data": [{"type": "scatter", "mode": "lines+markers"}]}, r"got scatter with mode 'lines\+markers'"),
         ({"shapes": [{"type": "circle"}]}, "expected a shape to be a path or a rect, got 'circle'"),
         ({"annotations": [{"text": "x", "xref": "x"}]}, "expected a note to stand at a share of the sheet"),
     ],
@@ -303,6 +391,11 @@ def test_bars_are_as_long_as_their_values_from_one_line_of_zero():
     assert [round(x - zero, 1) for x, _, _ in boxes] == [0, round(-boxes[1][1], 1), 0, 0, 0]
     words = [word for word, *_ in texts(svg)]
     assert words == ["length", "1 a", "3.00", "2 <b>", "\u22121.50", "3 c", "0.00", "4 d", "not defined", "5 e", "0.75"]
+
+
+def test_a_position_of_a_word_from_right_to_left_is_isolated_once():
+    svg = pictures.bars([1.0], ["1 " + plain_label("\u0646\u062d\u0646")], word="length")
+    assert "1 \u2068\u0646\u062d\u0646\u2069" in [word for word, *_ in texts(svg)]
 
 
 def test_bars_have_the_colours_given_and_stay_on_the_sheet():

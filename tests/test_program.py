@@ -1,7 +1,7 @@
 """The complete scripts: run in a fresh process, they must give the page's numbers, restriction included.
 
 Importing torch takes seconds, so each flavour has one process: the first script runs in it as it would by
-`python attention.py`, and its print is read; then the others do with --json, each in a namespace of its own.
+`python attention_numpy.py`, and its print is read; then the others do with --json, each in a namespace of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mha.arrays import Array
 from mha.attention import Trace, tolerance
 from mha.config import Model
 from mha.export import Scene, program
-from mha.export.program import LIBRARIES
+from mha.export.program import LIBRARIES, file_name
 from mha.restriction import Restriction
 from mha.torch_engine import BETWEEN_ENGINES
 from tests.scenes import MODEL, RESTRICTED, SCENES, scenes
@@ -226,6 +226,12 @@ def test_needs_numpy_and_for_pytorch_torch_and_nothing_else(library: str) -> Non
                 if isinstance(node.value, ast.Name)}  # fmt: skip
         assert found <= used | {"numpy"}, "imports what it does not use"
         assert "open(" not in program(scene, library)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_calls_itself_by_the_name_it_is_saved_under(library: str) -> None:
+    name = file_name(library)
+    assert f"python {name}, or python {name} --json" in program(SCENES["none"], library)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -66,6 +66,10 @@ def test_the_nearest_by_hand() -> None:
     assert near == [[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 1]]
     for k in range(1, 8):
         assert (full(rules.nearest(5, k), 1, 5).sum(axis=-1) == min(k, 5)).all()
+    # of many, too: sorts that forget the order of equals keep it for few
+    for k in range(2, 64, 2):
+        for i, row in enumerate(full(rules.nearest(64, k), 1, 64)[0]):
+            assert set(np.flatnonzero(row)) == set(sorted(range(64), key=lambda j: (abs(j - i), j))[:k])
 
 
 def test_blocks_are_the_exercises_halves() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mha import masks
+from mha import masks, torch_engine
 from mha.translator.evaluate import sample
 from mha.translator.model import Passes, Translator
 from mha.translator.numbers import english_words, german_words
@@ -27,6 +27,7 @@ from mha.translator.split import held_out_sample
 from mha.translator.weights import ATTENTIONS, END, SHIPPED, START, drawn_like, load, shipped
 
 torch = pytest.importorskip("torch")
+torch_engine.load()  # one thread, as the app has it: tests run on all cores already, and more threads only wait
 
 BETWEEN_ENGINES = 1e-10
 MIXED = (

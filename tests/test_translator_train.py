@@ -13,7 +13,6 @@ from mha.translator.model import Translator
 from mha.translator.numbers import english_words, german_words
 from mha.translator.split import is_held_out
 from mha.translator.weights import END, SHIPPED, START, load, save_bytes, shipped
-from tests.samples import run_python
 
 torch = pytest.importorskip("torch")
 
@@ -23,7 +22,7 @@ def test_a_short_training_learns_0_to_99() -> None:
 
     losses: list[float] = []
     weights = train(
-        Plan(steps=200, batch=48, below=100, learning_rate=8e-3), lambda step, loss, weights: losses.append(loss)
+        Plan(steps=160, batch=32, below=100, learning_rate=8e-3), lambda step, loss, weights: losses.append(loss)
     )
     numbers = np.array([number for number in range(100) if not is_held_out(number)])
     assert accuracy(Translator(weights), numbers).share == 1.0
@@ -31,18 +30,18 @@ def test_a_short_training_learns_0_to_99() -> None:
     assert len(losses) == 20
 
 
-def test_training_again_gives_the_same_bits_and_another_seed_others() -> None:
-    # in a process of its own, so that nothing drawn or set before can help
-    code = (
-        "import hashlib\n"
-        "from mha.translator.train import Plan, train\n"
-        "from mha.translator.weights import save_bytes\n"
-        "for seed in (3, 3, 4):\n"
-        "    weights = train(Plan(seed=seed, steps=6, batch=16, d_model=16, d_ff=8))\n"
-        "    print(hashlib.sha256(save_bytes(weights)).hexdigest())\n"
-    )
-    first, again, other = run_python(code).split()
-    assert first == again != other
+def test_training_again_gives_the_same_bits_whatever_was_drawn_before() -> None:
+    from mha.translator.train import Plan, train
+
+    plan = Plan(seed=3, steps=6, batch=16, d_model=16, d_ff=8)
+    first = train(plan)
+    torch.rand(7)
+    before = torch.get_rng_state()
+    assert save_bytes(train(plan)) == save_bytes(first)
+    assert (torch.get_rng_state() == before).all()  # and nothing is drawn from the global generator
+    other = train(replace(plan, seed=4))
+    # embeddings, drawn by the seed; the file's words about its plan would differ in any case
+    assert (other.arrays["source.embedding"] != first.arrays["source.embedding"]).mean() > 0.9
 
 
 def test_no_held_out_number_is_trained_on_and_each_number_of_digits_as_often() -> None:

@@ -198,7 +198,8 @@ def test_other_arrays_and_other_numbers_are_refused(tmp_path: Path) -> None:
         ({**ABOUT, "source_words": (*SOURCE_WORDS[:-1], "two")}, "source_words to be words, none of them twice"),
         ({**ABOUT, "target_words": (*TARGET_WORDS[:-1], 3)}, "target_words to be words, none of them twice"),
         ({**ABOUT, "target_words": tuple("abcdefg")}, r"expected \[pad\] among target_words, got none"),
-        ({**ABOUT, "longest_target": 0}, "longest_target to be a whole number of at least 1, got 0"),
+        ({**ABOUT, "longest_target": 0}, "longest_target to be a whole number from 1 to 128, got 0"),
+        ({**ABOUT, "longest_target": 10**12}, "longest_target to be a whole number from 1 to 128, got 1000000000000"),
         ([1], "expected an object about the weights in some.safetensors, got list"),
     ],
 )

@@ -1,6 +1,6 @@
 """What can be taken away: data, settings, and code that runs without this project, made from what is on the screen."""
 
-from mha.export.data import Data, data_of
+from mha.export.data import Data, count_numbers, data_of
 from mha.export.data_csv import read_csv, write_csv
 from mha.export.data_json import read_json, write_json
 from mha.export.data_npz import read_npz, write_npz
@@ -14,6 +14,7 @@ __all__ = [
     "Scene",
     "SettingsFile",
     "Snippet",
+    "count_numbers",
     "data_of",
     "program",
     "read_csv",

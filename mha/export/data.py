@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -97,17 +98,35 @@ def shape(name: str, scene: Scene) -> tuple[int, ...]:
     return tuple(lengths[axis] for axis in _axes(name).split())
 
 
+def count_numbers(scene: Scene) -> int:
+    """How many numbers all arrays of a scene have together."""
+    return sum(prod(shape(name, scene)) for name in names(scene))
+
+
 def is_boolean(name: str) -> bool:
     """Whether the array of this name is one of booleans."""
     return name.removeprefix(PREFIX) in ("mask", "empty_rows")
 
 
-def picked(data: Data, wanted: Iterable[str]) -> dict[str, Array | Booleans]:
+def picked(arrays: Arrays, wanted: Iterable[str]) -> dict[str, Array | Booleans]:
     """The arrays of these names; ValueError for the first that is missing."""
+    found = {}
     for name in wanted:
-        if name not in data.arrays:
-            raise ValueError(f"expected the array {name}, got only {', '.join(data.arrays) or 'none'}")
-    return {name: data.arrays[name] for name in wanted}
+        if name not in arrays:
+            raise ValueError(f"expected the array {name}, got only {', '.join(arrays) or 'none'}")
+        found[name] = arrays[name]
+    return found
+
+
+def refuse_unlike(array: object, name: str, axes: str, shape: tuple[int, ...], of_booleans: bool) -> None:
+    """ValueError for what is no array of this shape, of booleans or of finite float64; axes: as in AXES."""
+    wanted = np.dtype(np.bool_ if of_booleans else np.float64)
+    if not isinstance(array, np.ndarray) or array.dtype != wanted:
+        raise ValueError(f"expected {name} to be {wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
+    if array.shape != shape:
+        raise ValueError(f"expected {name} of shape ({', '.join(axes.split())}) = {shape}, got {array.shape}")
+    if not of_booleans:
+        refuse_where(~np.isfinite(array), array, f"expected {name} to be finite")
 
 
 def _restricted(scene: Scene, of: tuple[str, ...]) -> tuple[str, ...]:
@@ -121,14 +140,7 @@ def _axes(name: str) -> str:
 def _check(array: object, name: str, scene: Scene) -> None:
     if name not in names(scene):
         raise ValueError(f"expected arrays that the scene has, got {name!r}")
-    wanted = np.dtype(np.bool_ if is_boolean(name) else np.float64)
-    if not isinstance(array, np.ndarray) or array.dtype != wanted:
-        raise ValueError(f"expected {name} to be {wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
-    if array.shape != shape(name, scene):
-        axes = ", ".join(_axes(name).split())
-        raise ValueError(f"expected {name} of shape ({axes}) = {shape(name, scene)}, got {array.shape}")
-    if not is_boolean(name):
-        refuse_where(~np.isfinite(array), array, f"expected {name} to be finite")
+    refuse_unlike(array, name, _axes(name), shape(name, scene), is_boolean(name))
 
 
 def _masks(scene: Scene) -> dict[str, Booleans]:

@@ -19,7 +19,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, product, repeat
 from typing import Any
 
@@ -34,8 +35,8 @@ from mha.export.scene import Scene
 
 MAX_CELL = 30_000  # characters of the settings in one cell; a spreadsheet's has room for 32,767
 
-_PLACE = ("text", "head", "query_position", "query_token", "key_position", "key_token")
-_COLUMNS = {
+PLACE = ("text", "head", "query_position", "query_token", "key_position", "key_token")
+COLUMNS = {
     "scores": "score",
     "mask": "allowed",
     "weights": "weight",
@@ -47,43 +48,74 @@ _SETTINGS = "settings"
 _FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠].", re.DOTALL)
 _LARGEST_FIELD = 131_072  # characters, what Python's reader takes by itself
 
-Place = tuple[int, int, int, str, int, str]
+Place = tuple[int | str, ...]
 
 
 def write_csv(data: Data) -> bytes:
     """The file; `data` may lack everything but the maps."""
     scene = data.scene
-    maps = picked(data, map_names(scene))
-    settings = _pieces(strict_json.dumps(described(scene, data.link)), int(np.prod(scene.shape)))
+    maps = picked(data.arrays, map_names(scene))
+    columns = {COLUMNS[name]: array.ravel() for name, array in maps.items()}
+    return packed(PLACE, _places(scene), columns, described(scene, data.link))
+
+
+def packed(
+    kinds: Sequence[str], places: Iterable[Place], columns: Mapping[str, Array | Booleans], settings: Any
+) -> bytes:
+    """A file with a row for each place, whose cells are of these kinds, and for each number (N,) of the columns."""
+    numbers = zip(*map(_numbers, columns.values()), strict=True)
+    num_rows = len(next(iter(columns.values())))
     text = io.StringIO(newline="")
     # Every text in quotes: none is then taken for a number, for a comment or for the end of a line.
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow([*_PLACE, *(_COLUMNS[name] for name in maps), _SETTINGS])
-    numbers = zip(*map(_numbers, maps.values()), strict=True)
-    last = chain(settings, repeat(""))
-    writer.writerows((*place, *row, cell) for place, row, cell in zip(_places(scene), numbers, last, strict=False))
+    writer.writerow([*kinds, *columns, _SETTINGS])
+    last = chain(_pieces(strict_json.dumps(settings), num_rows), repeat(""))
+    writer.writerows((*place, *row, cell) for place, row, cell in zip(places, numbers, last, strict=False))
     return text.getvalue().encode()
 
 
 def read_csv(data: bytes | str) -> Data:
     """The maps that `write_csv` wrote, to the bit. Raises ValueError for what is no such file, or changed."""
+    file = opened(data, PLACE)
+    scene, link = scene_of(file.settings)
+    columns = {COLUMNS[name]: is_boolean(name) for name in map_names(scene)}
+    numbers = numbers_in(file, list(_places(scene)), columns)
+    arrays = {name: numbers[COLUMNS[name]].reshape(scene.shape) for name in map_names(scene)}
+    return Data(scene, arrays, link)
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file that `packed` made, read as far as it goes without knowing what it is of."""
+
+    kinds: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: list[list[str]]  # cells of the place, of the columns, of the settings
+    settings: Any
+
+
+def opened(data: bytes | str, kinds: Sequence[str]) -> OpenedFile:
+    """The file whose places have cells of these kinds; ValueError for what is none."""
     header, *rows = _rows(strict_json.text_of(data))
-    if header[: len(_PLACE)] != [*_PLACE] or header[-1] != _SETTINGS:
-        raise ValueError(f"expected columns {', '.join(_PLACE)} to {_SETTINGS}, got {strict_json.quoted(header)}")
+    if header[: len(kinds)] != [*kinds] or header[-1] != _SETTINGS:
+        raise ValueError(f"expected columns {', '.join(kinds)} to {_SETTINGS}, got {strict_json.quoted(header)}")
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):
             raise ValueError(f"expected {len(header)} cells in row {number}, got {len(row)}")
-    scene, link = scene_of(strict_json.loads("".join(_unescaped(row[-1]) for row in rows)))
-    columns = dict(zip((_COLUMNS[name] for name in map_names(scene)), map_names(scene), strict=True))
-    if header != [*_PLACE, *columns, _SETTINGS]:
-        raise ValueError(f"expected the columns {', '.join(columns)}, got {', '.join(header[len(_PLACE) : -1])}")
-    _refuse_other_places(rows, scene)
-    values = list(zip(*rows, strict=True))[len(_PLACE) : -1]
-    arrays = {
-        name: (_booleans if is_boolean(name) else _floats)(cells, column).reshape(scene.shape)
-        for (column, name), cells in zip(columns.items(), values, strict=True)
+    settings = strict_json.loads("".join(_unescaped(row[-1]) for row in rows))
+    return OpenedFile(tuple(kinds), tuple(header[len(kinds) : -1]), rows, settings)
+
+
+def numbers_in(file: OpenedFile, places: Sequence[Place], columns: Mapping[str, bool]) -> dict[str, Array | Booleans]:
+    """Each column (N,) by its name, which says whether it is of booleans; ValueError for other columns or places."""
+    if file.columns != tuple(columns):
+        raise ValueError(f"expected the columns {', '.join(columns)}, got {', '.join(file.columns)}")
+    _refuse_other_places(file.rows, places)
+    cells = list(zip(*file.rows, strict=True))[len(file.kinds) : -1]
+    return {
+        name: (_booleans if of_booleans else _floats)(values, name)
+        for (name, of_booleans), values in zip(columns.items(), cells, strict=True)
     }
-    return Data(scene, arrays, link)
 
 
 def _numbers(array: Array | Booleans) -> list[Any]:
@@ -94,14 +126,18 @@ def _places(scene: Scene) -> Iterator[Place]:
     """The first cells of each row: which number it is, and the tokens that the page shows there."""
     _, H, Tq, Tk = scene.shape
     for b, (queries, keys) in enumerate(zip(scene.texts, scene.keys, strict=True), 1):
-        rows = list(enumerate(_padded(queries, Tq), 1))
-        columns = list(enumerate(_padded(keys, Tk), 1))
-        for h, (i, query), (j, key) in product(range(1, H + 1), rows, columns):
-            yield b, h, i, query, j, key
+        yield from map_places(b, H, _padded(queries, Tq), _padded(keys, Tk))
+
+
+def map_places(text: int, num_heads: int, queries: Sequence[str], keys: Sequence[str]) -> Iterator[Place]:
+    """The cells of PLACE for the maps (H, Tq, Tk) of one text, which counts from 1."""
+    rows, columns = (list(enumerate(map(_escaped, tokens), 1)) for tokens in (queries, keys))
+    for h, (i, query), (j, key) in product(range(1, num_heads + 1), rows, columns):
+        yield text, h, i, query, j, key
 
 
 def _padded(tokens: tuple[str, ...], length: int) -> list[str]:
-    return [*map(_escaped, tokens), *[PADDING] * (length - len(tokens))]
+    return [*tokens, *[PADDING] * (length - len(tokens))]
 
 
 def _pieces(settings: str, num_rows: int) -> list[str]:
@@ -131,14 +167,13 @@ def _rows(text: str) -> list[list[str]]:
     return rows
 
 
-def _refuse_other_places(rows: list[list[str]], scene: Scene) -> None:
-    num_rows = int(np.prod(scene.shape))
-    if len(rows) != num_rows:
-        raise ValueError(f"expected {num_rows:,} rows, as the settings say, got {len(rows):,}")
-    for number, (row, place) in enumerate(zip(rows, _places(scene), strict=True), 1):
+def _refuse_other_places(rows: list[list[str]], places: Sequence[Place]) -> None:
+    if len(rows) != len(places):
+        raise ValueError(f"expected {len(places):,} rows, as the settings say, got {len(rows):,}")
+    for number, (row, place) in enumerate(zip(rows, places, strict=True), 1):
         expected = [*map(str, place)]
-        if row[: len(_PLACE)] != expected:
-            wanted, got = ", ".join(expected), ", ".join(row[: len(_PLACE)])
+        if row[: len(place)] != expected:
+            wanted, got = ", ".join(expected), ", ".join(row[: len(place)])
             raise ValueError(f"expected row {number} to begin with {wanted}, as the settings say, got {got}")
 
 

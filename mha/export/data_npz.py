@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mha.export import strict_json
-from mha.export.data import Data, is_boolean, names, picked, shape
+from mha.export.data import Arrays, Data, is_boolean, names, picked, shape
 from mha.export.described import described, scene_of
 
 MAX_SETTINGS_BYTES = 20_000_000  # four bytes a character
@@ -26,11 +28,15 @@ _HEADER = 4_096  # more than the header of any array here takes
 
 def write_npz(data: Data) -> bytes:
     """The file, with every array of the scene; ValueError if `data` has not all of them."""
-    written = {"settings": np.array(strict_json.dumps(described(data.scene, data.link)))}
-    arrays: dict[str, NDArray[Any]] = {**written, **picked(data, names(data.scene))}
+    return packed(described(data.scene, data.link), picked(data.arrays, names(data.scene)))
+
+
+def packed(settings: object, arrays: Arrays) -> bytes:
+    """A file of these arrays, by name, with `settings`, a JSON value."""
+    members: Mapping[str, NDArray[Any]] = {"settings": np.array(strict_json.dumps(settings)), **arrays}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
+        for name, array in members.items():
             info = zipfile.ZipInfo(f"{name}.npy", _EARLIEST)
             info.create_system = _UNIX
             with archive.open(info, "w", force_zip64=True) as member:
@@ -39,24 +45,35 @@ def write_npz(data: Data) -> bytes:
 
 
 def read_npz(data: bytes) -> Data:
-    """What `write_npz` wrote, to the bit. Raises ValueError for what is no such file.
+    """What `write_npz` wrote, to the bit. Raises ValueError for what is no such file."""
+    with opened(data) as archive:
+        scene, link = scene_of(settings_in(archive))
+        arrays = {name: array_in(archive, name, shape(name, scene), is_boolean(name)) for name in names(scene)}
+    return Data(scene, arrays, link)
 
-    Sizes are checked before anything is unpacked.
-    """
+
+@contextmanager
+def opened(data: bytes) -> Iterator[zipfile.ZipFile]:
+    """A file that `packed` made; ValueError for what is none."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except zipfile.BadZipFile:
         raise ValueError("expected an NPZ file, got no zip archive") from None
     with archive:
-        settings = _member(archive, "settings", MAX_SETTINGS_BYTES)
-        if settings.dtype.kind != "U" or settings.ndim:
-            raise ValueError(f"expected settings to be a text, got {settings.dtype} of shape {settings.shape}")
-        scene, link = scene_of(strict_json.loads(str(settings)))
-        arrays = {}
-        for name in names(scene):
-            item = 1 if is_boolean(name) else 8
-            arrays[name] = _member(archive, name, item * int(np.prod(shape(name, scene))))
-    return Data(scene, arrays, link)
+        yield archive
+
+
+def settings_in(archive: zipfile.ZipFile) -> Any:
+    """The JSON value of the settings."""
+    settings = _member(archive, "settings", MAX_SETTINGS_BYTES)
+    if settings.dtype.kind != "U" or settings.ndim:
+        raise ValueError(f"expected settings to be a text, got {settings.dtype} of shape {settings.shape}")
+    return strict_json.loads(str(settings))
+
+
+def array_in(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], of_booleans: bool) -> NDArray[Any]:
+    """One array; a size beyond that of this shape is refused before anything is unpacked."""
+    return _member(archive, name, (1 if of_booleans else 8) * int(np.prod(shape)))
 
 
 def _member(archive: zipfile.ZipFile, name: str, most_bytes: int) -> NDArray[Any]:

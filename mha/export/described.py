@@ -30,7 +30,7 @@ def described(scene: Scene, link: Mapping[str, str] | None = None) -> dict[str, 
     value = {
         "format": FORMAT,
         "version": VERSION,
-        "link": _link(dict(link or {})),
+        "link": read_link(dict(link or {})),
         "model": asdict(scene.model),
         "texts": scene.texts,
         "looked_at": scene.looked_at,
@@ -63,7 +63,7 @@ def scene_of(value: object) -> tuple[Scene, dict[str, str]]:
         read_keys,
         None if restriction is None else _read_rule(restriction, shape),
     )
-    return scene, _link(link)
+    return scene, read_link(link)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -116,7 +116,8 @@ def _refuse_too_many_rules(rules: Any) -> None:
         raise ValueError(f"expected at most {MAX_RULES} rules, got {len(rules)}")
 
 
-def _link(value: object) -> dict[str, str]:
+def read_link(value: object) -> dict[str, str]:
+    """What a link says, name by name; ValueError for anything else."""
     if not isinstance(value, dict) or not all(isinstance(part, str) for pair in value.items() for part in pair):
         raise ValueError(f"expected link to be names and texts, got {strict_json.quoted(value)}")
     return value

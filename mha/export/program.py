@@ -2,7 +2,7 @@
 
 It needs nothing of this project and no other file. It defines and prints `weights` (B, H, Tq, Tk) and `output`
 (B, Tq, D); with a restriction also `restricted_weights`, `restricted_output` and `change` (B, Tq), the length of the
-output's change. A row with no key left is 0, as on the page. `python attention.py --json` prints every digit.
+output's change. A row with no key left is 0, as on the page. `python attention_numpy.py --json` prints every digit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from mha.export.scene import Scene
 from mha.export.script import Dialect, Lines, Part
 
 LIBRARIES = ("numpy", "torch")
-FILE_NAME = "attention.py"
 
 _NAMES = ("weights", "output")
 _WITH_RESTRICTION = (*_NAMES, "restricted_weights", "restricted_output", "change")
@@ -33,6 +32,7 @@ class _Library:
     """What the two flavours write differently."""
 
     dialect: Dialect
+    file_name: str
     title: str
     needs: str
     imports: Lines  # beside the standard library's
@@ -48,6 +48,7 @@ class _Library:
 
 _NUMPY = _Library(
     dialect=replace(script.NUMPY, in_one_file=True),
+    file_name="attention_numpy.py",
     title="NumPy",
     needs="It needs numpy, nothing else.",
     imports=("import numpy as np",),
@@ -73,6 +74,7 @@ _NUMPY = _Library(
 )
 _TORCH = _Library(
     dialect=replace(script.TORCH, in_one_file=True),
+    file_name="attention_torch.py",
     title="PyTorch",
     needs="It needs torch, and numpy for the random numbers alone: those of a seed are the library's own.",
     imports=("import numpy as np", "import torch"),
@@ -98,8 +100,7 @@ def program(scene: Scene, library: str = "numpy") -> str:
 
     library: "numpy" or "torch", in which all the steps of attention are written.
     """
-    one_of(library, "library", LIBRARIES)
-    flavour = _NUMPY if library == "numpy" else _TORCH
+    flavour = _flavour(library)
     found = script.parts(scene, flavour.dialect)
     restriction = None if scene.restriction is None else script.restriction(scene, flavour.dialect)
     packed = any(part.packed for part in (*found, *([restriction] if restriction else [])))
@@ -116,10 +117,20 @@ def program(scene: Scene, library: str = "numpy") -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
+def file_name(library: str) -> str:
+    """What the script calls itself."""
+    return _flavour(library).file_name
+
+
+def _flavour(library: str) -> _Library:
+    one_of(library, "library", LIBRARIES)
+    return _NUMPY if library == "numpy" else _TORCH
+
+
 def _header(flavour: _Library) -> Lines:
     return (
         f"# Multi-head attention in {flavour.title}, step by step, with the numbers that Headlight shows.",
-        f"# Run it by: python {FILE_NAME}, or python {FILE_NAME} --json for every digit.",
+        f"# Run it by: python {flavour.file_name}, or python {flavour.file_name} --json for every digit.",
         f"# {flavour.needs}",
         "# There is no dropout here: the weights are those before any dropout.",
     )

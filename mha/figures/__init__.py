@@ -6,8 +6,9 @@ Nor Plotly itself, but in `mha.figures.ready`, which stands apart: pictures are 
 from mha.figures.arrows import MOST_TOKENS as MOST_ARROW_TOKENS
 from mha.figures.arrows import arrows, arrows_caption
 from mha.figures.bars import position_bars, spread_boxes
-from mha.figures.heatmaps import NUMBERS_RULE, WIDTH, Panel, describe_maps, head_maps, numbers_fit, stacked_maps
+from mha.figures.heatmaps import NUMBERS_RULE, WIDTH, describe_maps, head_maps, numbers_fit, stacked_maps
 from mha.figures.labels import full_label, plain_label, short_label
+from mha.figures.map_input import Panel
 from mha.figures.matrices import WIDTH as MATRICES_WIDTH
 from mha.figures.matrices import Matrix, Outline, describe_matrices, matrices
 from mha.figures.matrix_scale import WEIGHTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from mha.arrays import Array, real_array
 from mha.figures.grid import FONT, SMALL_FONT, key_labels
-from mha.figures.heatmaps import Figure
 from mha.figures.labels import full_label, literal_name, short_label
 from mha.figures.palette import Theme, theme_named
-from mha.figures.plain import plain_layout
+from mha.figures.plain import Figure, plain_layout
 
 WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
 HEIGHT = 190  # px of the bars alone
@@ -22,6 +22,8 @@ _LEFT, _RIGHT, _TOP = 62, 12, 8  # px
 _TITLE = 22  # px: an axis title
 _WIDEST = 84.0  # px of a bar and the gap beside it
 BOX = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles: lower end, box, median, box, upper end
+_MOST_TICKS = 6
+_HEADROOM = 0.05  # of the range, beyond the outermost value
 
 
 def position_bars(
@@ -59,7 +61,8 @@ def position_bars(
         }
         for name, colour, of_part in zip(names, colours, values, strict=True)
     ]
-    return {"data": traces, "layout": _layout(tokens, unit, title, width, theme) | {"barmode": "relative"}}
+    ends = [np.nansum(np.where(side, values, 0.0), axis=0) for side in (values > 0, values < 0)]
+    return {"data": traces, "layout": _layout(tokens, unit, title, width, theme, ends) | {"barmode": "relative"}}
 
 
 def spread_boxes(
@@ -89,7 +92,9 @@ def spread_boxes(
     full = _full(labels) if names is None else [literal_name(name) for name in names]
     boxes = [_box(values[:, n], n, full[n], colours[n], number) for n in range(len(labels))]
     dots = [] if marked is None else [_dots(real_array(marked, "marked"), full, marked_name, number, looks)]
-    return {"data": [*filter(None, boxes), *dots], "layout": _layout(labels, unit, title, width, theme)}
+    ends = [box[end] for box in boxes if box for end in ("lowerfence", "upperfence")]
+    ends += [] if marked is None else [real_array(marked, "marked")]
+    return {"data": [*filter(None, boxes), *dots], "layout": _layout(labels, unit, title, width, theme, ends)}
 
 
 def _box(values: Array, n: int, name: str, colour: str, number: str) -> dict[str, Any] | None:
@@ -132,15 +137,21 @@ def _full(tokens: Sequence[str]) -> list[str]:
     return [f"{i + 1} “{full_label(token)}”" for i, token in enumerate(tokens)]
 
 
-def _layout(labels: Sequence[str], unit: str, title: str, width: int, theme: str) -> dict[str, Any]:
-    """All margins are computed: measured by Plotly they take twice as long."""
+def _layout(
+    labels: Sequence[str], unit: str, title: str, width: int, theme: str, ends: Sequence[ArrayLike]
+) -> dict[str, Any]:
+    """All margins and ticks are computed: measured by Plotly they take twice as long, and no picture would have them.
+
+    ends: all that has to find room between the lower and the upper end of the axis, beside 0.
+    """
     looks = theme_named(theme)
     free = max(1, width - _LEFT - _RIGHT)
     pitch = min(_WIDEST, free / len(labels))
     angle, step, label_height = key_labels(labels, pitch)
     right = _RIGHT + free - pitch * len(labels)
     quiet = {"size": FONT, "color": looks.quiet}
-    axis = {"fixedrange": True, "automargin": False, "showline": False, "ticks": ""}
+    axis = {"fixedrange": True, "automargin": False, "showline": False, "ticks": "", "tickmode": "array"}
+    (low, high), ticks = _rising(ends)
     bottom = round(label_height) + _TITLE
     return plain_layout(looks, FONT) | {
         "height": HEIGHT + _TOP + bottom,
@@ -149,7 +160,6 @@ def _layout(labels: Sequence[str], unit: str, title: str, width: int, theme: str
         "xaxis": axis
         | {
             "range": [-0.5, len(labels) - 0.5],
-            "tickmode": "array",
             "tickvals": list(range(0, len(labels), step)),
             "ticktext": [short_label(label) for label in labels[::step]],
             "tickangle": angle,
@@ -160,13 +170,28 @@ def _layout(labels: Sequence[str], unit: str, title: str, width: int, theme: str
         },
         "yaxis": axis
         | {
-            "rangemode": "tozero",
+            "range": [low, high],
+            "tickvals": ticks,
+            "ticktext": [f"{tick:.10g}".replace("-", "\u2212") for tick in ticks],
             "tickfont": {"size": SMALL_FONT, "color": looks.quiet},
             "title": {"text": literal_name(unit), "font": quiet},
             "gridcolor": looks.frame,
             "griddash": "dot",
             "zeroline": True,
             "zerolinecolor": looks.quiet,
-            "nticks": 6,
         },
     }
+
+
+def _rising(ends: Sequence[ArrayLike]) -> tuple[tuple[float, float], list[float]]:
+    """The ends of an axis with 0 on it, and its ticks, at 1, 2 or 5 times a power of ten."""
+    values = np.concatenate([np.zeros(1), *(np.ravel(each) for each in ends)])
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if low == high:
+        high = 1.0  # nothing but 0
+    rough = (high - low) / _MOST_TICKS
+    power = 10.0 ** floor(log10(rough))
+    step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough)
+    ticks = [n * step for n in range(ceil(low / step), floor(high / step) + 1)]
+    room = _HEADROOM * (high - low)
+    return (low - room if low else 0.0, high + room if high else 0.0), ticks

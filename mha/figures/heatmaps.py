@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mha import masks
-from mha.arrays import Array, Booleans, boolean_array, real_array
-from mha.figures import blocked as marks
 from mha.figures.grid import FONT, SMALL_FONT, Grid, grid
-from mha.figures.labels import full_label, literal_name, plain_label, plain_name, short_label
-from mha.figures.palette import MARKED, Colourscale, Theme, colour_at, default_colours, ink_on, theme_named
-from mha.figures.plain import BARE_AXIS, plain_layout
-from mha.figures.scale import Word, packed, scale_trace, scale_words
-
-Figure = dict[str, Any]
+from mha.figures.labels import full_label, plain_label, plain_name, short_label
+from mha.figures.map_input import Maps, Panel, checked
+from mha.figures.map_marks import map_shapes, numbers_in, words_on
+from mha.figures.map_traces import blocked_traces, map_traces
+from mha.figures.palette import Theme, theme_named
+from mha.figures.plain import BARE_AXIS, Figure, plain_layout
+from mha.figures.scale import Word, scale_trace, scale_words
 
 WIDTH = 820  # px: the main area of a page 1280 px wide, beside the sidebar
 HEIGHT = 520  # px
@@ -27,65 +25,6 @@ HEIGHT = 520  # px
 MOST_NUMBERS = 1_000
 _NUMBER_WIDTH, _NUMBER_HEIGHT = 27, 15  # px of one number in its cell
 NUMBERS_RULE = f"Numbers stand in the cells when there are fewer than {MOST_NUMBERS:,} cells, each with room for one."
-
-_MAY_NOT = "query %{y} may not look at key %{x}<br>"
-_HEAD = "Head "
-_MOST_REASONS = 8  # each a trace of its own; with more, the reason stands at every cell
-_EMPTY_ROW = "no key left"
-_EMPTY_ROW_WIDTH = 64  # px
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a map shows, in words, and how its numbers are written."""
-
-    word: str
-    number: str  # d3 format in the hover
-    in_cell: str  # Python format
-
-
-KINDS = {
-    "weights": Kind("weight", ".4f", ".2f"),
-    "difference": Kind("difference", "+.4f", "+.2f"),
-    "scores": Kind("score", ".4f", ".2f"),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """One of several blocks of maps, under a title; all else as in `head_maps`."""
-
-    title: str
-    values: ArrayLike
-    kind: str = "weights"
-    allowed: ArrayLike | None = None
-    rules: Sequence[tuple[str, ArrayLike]] = ()
-    empty_rows: ArrayLike | None = None
-    bound: float | None = None
-
-
-@dataclass(frozen=True)
-class _Maps:
-    """Checked input of one panel."""
-
-    values: Array  # (M, Tq, Tk)
-    rows: Sequence[str]
-    columns: Sequence[str]
-    names: Sequence[str]
-    colours: Sequence[str]
-    blocked: Booleans  # (M, Tq, Tk)
-    empty: Booleans  # (M, Tq)
-    rules: marks.Rules
-    kind: Kind
-    low: float  # ends of the colour scale
-    high: float
-    title: str = ""
-    marked_row: int | None = None
-
-    @property
-    def scale(self) -> tuple[str, float, float]:
-        """What tells one colour scale from another."""
-        return self.kind.word, self.low, self.high
 
 
 def head_maps(
@@ -121,7 +60,7 @@ def head_maps(
     marked_row: a row, from 0, that a line is drawn around in every map.
     Raises ValueError for shapes that do not fit, and for no token at all.
     """
-    maps = _checked(values, rows, columns, names, allowed, rules, empty_rows, kind, bound, colours)
+    maps = checked(values, rows, columns, names, allowed, rules, empty_rows, kind, bound, colours)
     if marked_row is not None:
         if not 0 <= marked_row < len(rows):
             raise ValueError(f"expected marked_row from 0 to {len(rows) - 1}, got {marked_row}")
@@ -150,9 +89,9 @@ def stacked_maps(
     """
     if not panels:
         raise ValueError("expected at least one panel, got none")
-    checked = [
+    made = [
         replace(
-            _checked(p.values, rows, columns, names, p.allowed, p.rules, p.empty_rows, p.kind, p.bound, colours),
+            checked(p.values, rows, columns, names, p.allowed, p.rules, p.empty_rows, p.kind, p.bound, colours),
             title=p.title,
         )
         for p in panels
@@ -160,19 +99,19 @@ def stacked_maps(
     place = grid(
         len(names), rows, columns, columns_per_row=columns_per_row, width=width, height=height, panels=len(panels)
     )
-    return _figure(checked, place, theme_named(theme), show_values=show_values)
+    return _figure(made, place, theme_named(theme), show_values=show_values)
 
 
-def _figure(panels: list[_Maps], place: Grid, looks: Theme, *, show_values: bool = False) -> Figure:
+def _figure(panels: list[Maps], place: Grid, looks: Theme, *, show_values: bool = False) -> Figure:
     scales = list(dict.fromkeys(maps.scale for maps in panels))
     traces: list[dict[str, Any]] = []
     words: list[Word] = []
     for p, maps in enumerate(panels):
         axis = _colour_axis(scales.index(maps.scale))
-        traces += [*_map_traces(maps, place, p, axis), *_blocked_traces(maps, place, p, looks)]
-        words += _words(maps, place, p, looks)
+        traces += [*map_traces(maps, place, p, axis), *blocked_traces(maps, place, p, looks)]
+        words += words_on(maps, place, p, looks)
         if show_values and _numbers_fit(place):
-            words += _numbers(maps, place, p, _colours_of(maps.kind, looks))
+            words += numbers_in(maps, place, p, looks)
     first = {maps.scale: p for p, maps in reversed(list(enumerate(panels)))}
     # on a phone a panel may fill the screen, so each has its scale
     shown = [(maps.scale, p) for p, maps in enumerate(panels) if place.narrow or first[maps.scale] == p]
@@ -185,10 +124,6 @@ def _figure(panels: list[_Maps], place: Grid, looks: Theme, *, show_values: bool
 
 def _colour_axis(number: int) -> str:
     return f"coloraxis{number + 1 if number else ''}"
-
-
-def _colours_of(kind: Kind, looks: Theme) -> Colourscale:
-    return looks.weights if kind is KINDS["weights"] else looks.difference
 
 
 def numbers_fit(
@@ -209,153 +144,13 @@ def _numbers_fit(place: Grid) -> bool:
     return few and place.cell_width >= _NUMBER_WIDTH and place.cell_height >= _NUMBER_HEIGHT
 
 
-def _checked(
-    values: ArrayLike,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    names: Sequence[str],
-    allowed: ArrayLike | None,
-    rules: Iterable[tuple[str, ArrayLike]],
-    empty_rows: ArrayLike | None,
-    kind: str,
-    bound: float | None,
-    colours: Sequence[str] | None,
-) -> _Maps:
-    values = real_array(values, "values")
-    if values.ndim != 3 or not values.size or values.shape[1:] != (len(rows), len(columns)):
-        expected = f"(M, Tq, Tk) with Tq = {len(rows)} and Tk = {len(columns)}, all at least 1"
-        raise ValueError(f"expected values of shape {expected}, got {values.shape}")
-    colours = default_colours(len(names)) if colours is None else colours
-    if not len(names) == len(colours) == len(values):
-        given = f"{len(names)} names and {len(colours)} colours"
-        raise ValueError(f"expected a name and a colour for each of {len(values)} maps, got {given}")
-    if kind not in KINDS:
-        raise ValueError(f"expected kind to be one of {', '.join(KINDS)}, got {kind!r}")
-    may_look = _broadcast(True if allowed is None else allowed, values.shape, "allowed")
-    empty = masks.empty_rows(may_look)
-    if empty_rows is not None:
-        empty = _broadcast(empty_rows, values.shape[:2], "empty_rows")
-    blocked = ~may_look | empty[..., None]
-    named = [(name, _broadcast(allows, values.shape, f"rule {name!r}")) for name, allows in rules]
-    low, high = (0.0, 1.0) if kind == "weights" else _symmetric(values[~blocked], bound)
-    return _Maps(values, rows, columns, names, colours, blocked, empty, named, KINDS[kind], low, high)
-
-
-def _broadcast(array: ArrayLike, shape: tuple[int, ...], name: str) -> Booleans:
-    given = boolean_array(array, name)
-    try:
-        return np.broadcast_to(given, shape)
-    except ValueError:
-        raise ValueError(f"expected {name} to broadcast to {shape}, got {given.shape}") from None
-
-
-def _symmetric(values: Array, bound: float | None) -> tuple[float, float]:
-    if bound is None:
-        finite = values[np.isfinite(values)]
-        bound = float(np.abs(finite).max(initial=0.0)) or 1.0
-    if not bound > 0:
-        raise ValueError(f"expected bound to be above 0, got {bound}")
-    return -float(bound), float(bound)
-
-
-def _map_traces(maps: _Maps, place: Grid, panel: int, colour_axis: str) -> list[dict[str, Any]]:
-    """The values of a panel; a blocked cell has none."""
-    shown = np.where(maps.blocked, np.nan, maps.values).astype("<f4")
-    # a difference also has cells that are blocked by now
-    pair = "query %{y}, key %{x}" if maps.kind is KINDS["difference"] else "query %{y} looks at key %{x}"
-    line = f"{pair}<br>{maps.kind.word} %{{z:{maps.kind.number}}}"
-    traces = _traces(maps, place, panel, shown, dict.fromkeys(range(place.maps), line))
-    return [trace | {"coloraxis": colour_axis} for trace in traces]
-
-
-def _blocked_traces(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[dict[str, Any]]:
-    """The blocked cells of a panel, in one grey, and why each is blocked in their hover."""
-    if not maps.blocked.any():
-        return []
-    reason, words = marks.reasons(maps.rules, maps.blocked, maps.empty)
-    grey = {"colorscale": [[0, looks.blocked], [1, looks.blocked]], "zmin": 0, "zmax": 1, "showscale": False}
-    said = np.array([literal_name(why) for why in words], dtype=object)
-    if place.tiled and len(words) - 1 <= _MOST_REASONS:
-        each = [
-            (np.where(reason == code, np.float32(1.0), np.float32(np.nan)), said[code]) for code in range(1, len(said))
-        ]
-        return [_tiled_trace(maps, place, panel, z, {_MAY_NOT + why}, None) | grey for z, why in each]
-    found = {m: np.flatnonzero(np.bincount(reason[m].ravel())[1:]) + 1 for m in range(place.maps)}
-    # a text for each cell costs time, so only where they differ
-    lines = {
-        m: _MAY_NOT + (said[codes[0]] if len(codes) == 1 else "%{text}") for m, codes in found.items() if len(codes)
-    }
-    shown = np.where(maps.blocked, np.float32(1.0), np.float32(np.nan))
-    return [trace | grey for trace in _traces(maps, place, panel, shown, lines, said[reason])]
-
-
-def _named(maps: _Maps, m: int) -> str:
-    return f"{maps.names[m]} · {maps.title}" if maps.title else maps.names[m]
-
-
-def _trace(name: str, z: NDArray[Any], corner: tuple[float, float], label: str, line: str) -> dict[str, Any]:
-    return {
-        "type": "heatmap",
-        "name": literal_name(name),
-        "z": packed(z),
-        "x0": corner[0],
-        "dx": 1,
-        "y0": corner[1],
-        "dy": 1,
-        "hoverongaps": False,
-        "hovertemplate": f"<b>{label}</b><br>{line}<extra></extra>",
-    }
-
-
-def _traces(
-    maps: _Maps, place: Grid, panel: int, z: Array, lines: dict[int, str], text: NDArray[Any] | None = None
-) -> list[dict[str, Any]]:
-    """z (M, Tq, Tk) as one heat map, or as one for each map of `lines`, which are what its hover says."""
-    if place.tiled:
-        return [_tiled_trace(maps, place, panel, z, set(lines.values()), text)]
-    return [
-        _trace(_named(maps, m), z[m], place.corner(m, panel), literal_name(_named(maps, m)), line)
-        | ({"text": text[m].tolist()} if text is not None and "%{text}" in line else {})
-        for m, line in lines.items()
-    ]
-
-
-def _tiled_trace(
-    maps: _Maps, place: Grid, panel: int, z: Array, lines: set[str], text: NDArray[Any] | None
-) -> dict[str, Any]:
-    """All maps of a panel as one: a trace costs several times what its cells cost. `customdata` has the maps' names."""
-    names = [literal_name(name) for name in maps.names]
-    numbers = [name.removeprefix(_HEAD) for name in names]
-    prefix = ""
-    if all(name.startswith(_HEAD) and number.isdecimal() for name, number in zip(names, numbers, strict=True)):
-        prefix = _HEAD  # said once, as it would stand at every cell
-    named = np.array([int(number) for number in numbers] if prefix else names, dtype=object)
-    label = prefix + "%{customdata}" + (f" · {literal_name(maps.title)}" if maps.title else "")
-    line = lines.pop() if len(lines) == 1 else _MAY_NOT + "%{text}"
-    trace = _trace(maps.title or "heads", _tiles(z, place, np.nan), place.corner(0, panel), label, line)
-    trace["customdata"] = _tiles(np.broadcast_to(named[:, None, None], z.shape), place, 0).tolist()
-    if text is not None and "%{text}" in line:
-        trace["text"] = _tiles(text, place, "").tolist()
-    return trace
-
-
-def _tiles(array: NDArray[Any], place: Grid, between: Any) -> NDArray[Any]:
-    """(M, Tq, Tk) as one 2-D array, the maps where they stand in a panel and `between` in the gaps."""
-    high, wide = (round(pitch) for pitch in (place.pitch_y, place.pitch_x))
-    tiles = np.full((place.rows * high, place.columns * wide), between, dtype=array.dtype)
-    for m, cells in enumerate(array):
-        row, column = divmod(m, place.columns)
-        tiles[row * high :, column * wide :][: place.queries, : place.keys] = cells
-    return tiles[: (place.rows - 1) * high + place.queries, : (place.columns - 1) * wide + place.keys]
-
-
-def _layout(panels: list[_Maps], scales: list[tuple[str, float, float]], place: Grid, looks: Theme) -> dict[str, Any]:
+def _layout(panels: list[Maps], scales: list[tuple[str, float, float]], place: Grid, looks: Theme) -> dict[str, Any]:
     kinds = {maps.scale: maps.kind for maps in panels}
     colour_axes = {
         _colour_axis(number): {
             "cmin": scale[1],
             "cmax": scale[2],
-            "colorscale": _colours_of(kinds[scale], looks),
+            "colorscale": kinds[scale].colours(looks),
             "showscale": False,
         }
         for number, scale in enumerate(scales)
@@ -366,7 +161,7 @@ def _layout(panels: list[_Maps], scales: list[tuple[str, float, float]], place: 
         **colour_axes,
         "xaxis": _x_axis(panels[0].columns, place, looks),
         "yaxis": _y_axis(panels[0].rows, place, looks),
-        "shapes": _shapes(panels, place, looks),
+        "shapes": map_shapes(panels, place, looks),
     }
 
 
@@ -415,73 +210,6 @@ def _axis(
     }
 
 
-def _shapes(panels: list[_Maps], place: Grid, looks: Theme) -> list[dict[str, Any]]:
-    """Every mark of one kind in all maps is one path: a shape costs about as much as a map."""
-    hatch = frames = strikes = marked = ""
-    for p, maps in enumerate(panels):
-        for m in range(place.maps):
-            x, y = place.corner(m, p)
-            xs, ys = marks.edges(x, place.keys), marks.edges(y, place.queries)
-            frames += f"M{xs[0]} {ys[0]}H{xs[-1]}V{ys[-1]}H{xs[0]}Z"
-            # lines through words would make them hard to read
-            hatched = maps.blocked[m] & ~maps.empty[m, :, None]
-            if hatched.any():
-                hatch += marks.hatch_path(hatched, xs, ys, place.cell_width)
-            if maps.marked_row is not None:
-                top, bottom = ys[maps.marked_row : maps.marked_row + 2]
-                marked += f"M{xs[0]} {top}H{xs[-1]}V{bottom}H{xs[0]}Z"
-            struck = [run for run in _empty_runs(maps.empty[m]) if not _empty_row_words_fit(run, place)]
-            strikes += "".join(f"M{xs[0]} {y + (run[0] + run[-1]) / 2:.2f}H{xs[-1]}" for run in struck)
-    paths = [(hatch, looks.hatch, 1.0), (frames, looks.frame, 1.0), (strikes, looks.quiet, 1.5), (marked, MARKED, 2.5)]
-    return [_path(path, colour, width) for path, colour, width in paths if path]
-
-
-def _empty_runs(empty: Booleans) -> list[range]:
-    """Neighbouring rows with no key left, of (Tq,)."""
-    ends = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(np.int8)))
-    return [range(start, stop) for start, stop in ends.reshape(-1, 2).tolist()]
-
-
-def _path(path: str, colour: str, width: float) -> dict[str, Any]:
-    return {"type": "path", "path": path, "line": {"color": colour, "width": width}, "layer": "above"}
-
-
-def _empty_row_words_fit(run: range, place: Grid) -> bool:
-    """Whether such rows can say what they are; else one line goes through them: one in each would be a dark block."""
-    return len(run) * place.cell_height >= FONT and place.map_width >= _EMPTY_ROW_WIDTH
-
-
-def _words(maps: _Maps, place: Grid, panel: int, looks: Theme) -> list[Word]:
-    """The panel's title, the maps' names, and "no key left" where it fits."""
-    above = 3 / place.cell_height
-    words: list[Word] = []
-    if maps.title:
-        title = f"<b>{literal_name(maps.title)}</b>"
-        words.append((*place.title_place(panel), title, "top right", FONT, looks.text))
-    for m, (name, colour) in enumerate(zip(maps.names, maps.colours, strict=True)):
-        x, y = place.corner(m, panel)
-        title = f'<span style="color:{colour}">\u25a0</span> {literal_name(name)}'
-        words.append((x - 0.5, y - 0.5 - above, title, "top right", FONT, looks.text))
-        middle, words_in_each = x + place.keys / 2 - 0.5, place.cell_height >= FONT
-        for run in _empty_runs(maps.empty[m]):
-            if _empty_row_words_fit(run, place):
-                at = run if words_in_each else [(run[0] + run[-1]) / 2]
-                words += [(middle, y + i, _EMPTY_ROW, "middle center", SMALL_FONT, looks.text) for i in at]
-    return words
-
-
-def _numbers(maps: _Maps, place: Grid, panel: int, colours: Colourscale) -> list[Word]:
-    """Every value in its cell, in an ink that can be read on the cell's colour."""
-    words: list[Word] = []
-    for m, i, j in np.argwhere(~maps.blocked & np.isfinite(maps.values)).tolist():
-        x, y = place.corner(m, panel)
-        value = maps.values[m, i, j]
-        share = min(1.0, max(0.0, (value - maps.low) / (maps.high - maps.low)))
-        number = f"{value:{maps.kind.in_cell}}".replace("-", "\u2212")
-        words.append((x + j, y + i, number, "middle center", SMALL_FONT, ink_on(colour_at(colours, share))))
-    return words
-
-
 def _text_trace(words: list[Word]) -> dict[str, Any]:
     """All words inside the figure as one trace: annotations take three times as long."""
     x, y, texts, places, sizes, colours = (list(column) for column in zip(*words, strict=True))
@@ -512,7 +240,7 @@ def describe_maps(
 
     Arguments as in `head_maps`.
     """
-    maps = _checked(values, rows, columns, names, allowed, (), None, kind, None, None)
+    maps = checked(values, rows, columns, names, allowed, (), None, kind, None, None)
     count = "1 heat map" if len(names) == 1 else f"{len(names)} heat maps"
     said = [f"{count}: {_counted(len(rows), 'query', 'queries')} by {_counted(len(columns), 'key', 'keys')}."]
     said += [f"{plain_name(name)}: {_strongest(maps, m)}" for m, name in enumerate(names)]
@@ -523,7 +251,7 @@ def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _strongest(maps: _Maps, m: int) -> str:
+def _strongest(maps: Maps, m: int) -> str:
     empty = int(maps.empty[m].sum())
     none_left = f" {_counted(empty, 'query has', 'queries have')} no key left." if empty else ""
     open_cells = ~maps.blocked[m] & np.isfinite(maps.values[m])

@@ -16,11 +16,10 @@ from mha.arrays import Array, Booleans
 from mha.figures import blocked as marks
 from mha.figures import matrix_scale
 from mha.figures.grid import FONT, SMALL_FONT
-from mha.figures.heatmaps import Figure
 from mha.figures.labels import full_label, literal_name, plain_name, short_label, text_width
 from mha.figures.matrix_scale import Scale
 from mha.figures.palette import Theme, theme_named
-from mha.figures.plain import BARE_AXIS, plain_layout
+from mha.figures.plain import BARE_AXIS, Figure, plain_layout
 from mha.figures.scale import packed
 
 MOST_SHOWN = 24  # rows or columns of one matrix

@@ -6,6 +6,8 @@ from typing import Any
 
 from mha.figures.palette import Theme
 
+Figure = dict[str, Any]  # data and layout, as Plotly takes them
+
 FONT_FAMILY = '"Source Sans", sans-serif'  # the font that Streamlit brings
 CHART_CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
 

@@ -1,7 +1,7 @@
 """Pictures to take away: SVG from our figures and arrays, PNG from SVG. No browser, no Plotly, no Streamlit in here."""
 
 from mha.pictures.bars import bars
-from mha.pictures.drawing import WIDTH, can_draw, svg
+from mha.pictures.drawing import WIDTH, svg
 from mha.pictures.png import missing_characters, png
 
-__all__ = ["WIDTH", "bars", "can_draw", "missing_characters", "png", "svg"]
+__all__ = ["WIDTH", "bars", "missing_characters", "png", "svg"]

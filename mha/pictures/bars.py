@@ -49,8 +49,10 @@ def bars(
     if len(inks) != len(names):
         raise ValueError(f"expected a colour for each of {len(names)} bars, got {len(inks)}")
     said = [f"{each:{number}}".replace("-", "\u2212") if np.isfinite(each) else "not defined" for each in heights]
-    shown = [" ".join(short_label(part) for part in name.split(" ")) for name in names]
-    left = max(sum(text_width(part, FONT) + 4 for part in name.split(" ")) for name in names) + 2 * _GAP
+    # a label may come isolated already, as `plain_label` gives it; short_label would show these marks
+    parts_of = [name.replace("\u2068", "").replace("\u2069", "").split(" ") for name in names]
+    shown = [" ".join(map(short_label, parts)) for parts in parts_of]
+    left = max(sum(text_width(part, FONT) + 4 for part in parts) for parts in parts_of) + 2 * _GAP
     row = _ROW if len(names) < _MANY else _LOW_ROW
     height = _TOP + row * len(names) + _BOTTOM
     zero, unit = _scale(heights, said, left, width)

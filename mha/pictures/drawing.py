@@ -1,8 +1,8 @@
 """A figure as the pages show it, drawn as SVG: what is taken away is what was on the screen.
 
 The figure is the plain dict that a builder of `mha.figures` returns. Of Plotly's language only what those builders
-speak is read: heat maps, texts, paths and rectangles, notes, and the labels and titles of axes. Anything else is
-refused, so that nothing can be missing from a picture unnoticed.
+speak is read: heat maps, texts, bars, boxes, single dots, paths and rectangles, notes, and the labels, lines and titles
+of axes. Anything else is refused, so that nothing can be missing from a picture unnoticed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from mha.arrays import Array
 from mha.figures.labels import text_width
 from mha.figures.palette import theme_named
+from mha.pictures import marks
 from mha.pictures.cells import cells_uri, gaps
 from mha.pictures.text import LINE, lines_of, picture, text
 
@@ -80,36 +81,32 @@ def svg(figure: dict[str, Any], *, width: float = WIDTH, theme: str = "light", t
     shapes = figure["layout"].get("shapes", [])
     maps = [trace for trace in figure["data"] if _kind(trace) == "heatmap"]
     words = [trace for trace in figure["data"] if _kind(trace) == "text"]
+    legend, below = marks.legend(figure["data"], frame.layout["margin"]["l"], frame.width, frame.height, ink=frame.ink)
     parts = [
+        *(line for name, axis in frame.axes.items() for line in _grid_lines(name, axis, frame)),
         *(_shape(shape, frame) for shape in shapes if shape.get("layer") == "below"),
         *(_map(trace, frame) for trace in maps),
+        *_marks(figure, frame),
         *(word for trace in words for word in _words(trace, frame)),
         *(_shape(shape, frame) for shape in shapes if shape.get("layer") != "below"),
         *(line for note in figure["layout"].get("annotations", []) for line in _note(note, frame)),
         *(label for name, axis in frame.axes.items() for label in _labels(name, axis, frame)),
+        *legend,
     ]
-    return picture(frame.width, frame.height, frame.page, parts, title=title, alt=alt, edge=EDGE)
-
-
-def can_draw(figure: dict[str, Any]) -> bool:
-    """Whether `svg` draws this figure."""
-    try:
-        for trace in figure["data"]:
-            _kind(trace)
-    except ValueError:
-        return False
-    return True
+    return picture(frame.width, frame.height + below, frame.page, parts, title=title, alt=alt, edge=EDGE)
 
 
 def _kind(trace: dict[str, Any]) -> str:
-    """ "heatmap", "text", or "" for what only answers to the mouse."""
-    if trace["type"] == "heatmap":
-        return "heatmap"
-    if trace["type"] == "scatter" and trace.get("mode") == "text":
-        return "text"
+    """ "heatmap", "bar", "box", "markers", "text", or "" for what only answers to the mouse."""
+    if trace["type"] in ("heatmap", "bar", "box"):
+        return str(trace["type"])
+    if trace["type"] == "scatter" and trace.get("mode") in ("text", "markers"):
+        return str(trace["mode"])
     if trace["type"] == "scatter" and trace.get("mode") == "lines" and trace["line"]["color"] == _CLEAR:
         return ""
-    raise ValueError(f"expected heat maps and texts, got {trace['type']} with mode {trace.get('mode')!r}")
+    raise ValueError(
+        f"expected heat maps, bars, boxes, dots and texts, got {trace['type']} with mode {trace.get('mode')!r}"
+    )
 
 
 def _frame(figure: dict[str, Any], width: float, theme: str) -> _Frame:
@@ -167,6 +164,30 @@ def _map(trace: dict[str, Any], frame: _Frame) -> str:
 def _ends(first: float, step: float, count: int, axis: _Axis) -> tuple[float, float]:
     """The borders of `count` cells, in px."""
     return axis.px(first - step / 2), axis.px(first + (count - 0.5) * step)
+
+
+def _marks(figure: dict[str, Any], frame: _Frame) -> Iterator[str]:
+    """Bars, boxes and dots, the dots on top."""
+    of_kind = {kind: [t for t in figure["data"] if _kind(t) == kind] for kind in ("bar", "box", "markers")}
+    if not any(of_kind.values()):
+        return
+    x, y = frame.axis(None, "x"), frame.axis(None, "y")
+    yield from marks.bars(of_kind["bar"], x.px, y.px, gap=frame.layout.get("bargap", 0.0))
+    for box in of_kind["box"]:
+        yield marks.box(box, x.px, y.px)
+    for dots in of_kind["markers"]:
+        yield from marks.diamonds(dots, x.px, y.px)
+
+
+def _grid_lines(name: str, axis: _Axis, frame: _Frame) -> Iterator[str]:
+    """The lines behind bars and boxes: one for every tick, dotted, and that of 0."""
+    settings = axis.settings
+    if name[0] == "x" or "gridcolor" not in settings:
+        return
+    across = frame.axis(settings.get("anchor"), "x")
+    for tick in {0.0, *settings["tickvals"]}:
+        looks = f'"{settings["gridcolor"]}" stroke-dasharray="3,3"' if tick else f'"{settings["zerolinecolor"]}"'
+        yield f'<path d="M{across.start:.1f} {axis.px(tick):.1f}H{across.end:.1f}" stroke={looks}/>'
 
 
 def _words(trace: dict[str, Any], frame: _Frame) -> Iterator[str]:

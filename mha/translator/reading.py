@@ -14,6 +14,7 @@ from mha.translator.numbers import ENGLISH_TEENS, ENGLISH_TENS, ENGLISH_UNITS, L
 RANGE = f"expected a number from 0 to {LARGEST:,}"
 END = "the end"
 _LONGEST_QUOTE = 20
+_DASHES = r"\-\u2010-\u2015\u2212"  # all that Unicode calls a dash: between words they are hyphens, in front a minus
 
 _VALUES = {
     "zero": 0,
@@ -57,17 +58,19 @@ def read_number(text: str) -> int:
     text = text.strip()
     if not text:
         raise ValueError("expected a number in words or digits, got nothing")
-    if re.search("[0-9]", text):
+    if re.match(rf"([{_DASHES}]|(minus|negative)\b)\s*\w", text, re.IGNORECASE):
+        raise ValueError(f"{RANGE}, got {_shortened(text)}")
+    if re.search(r"\d", text):  # of any script; only 0 to 9 are read
         return _read_digits(text)
-    # All that Unicode calls a dash joins words as the hyphen does, and a comma may follow "thousand".
-    return _read_words(re.sub(r"[-\u2010-\u2015\u2212,]", " ", text.lower()).split())
+    # A comma may follow "thousand".
+    return _read_words(re.sub(rf"[{_DASHES},]", " ", text.lower()).split())
 
 
 def _read_digits(text: str) -> int:
-    if re.fullmatch(r"[-\u2212+]?(\d+|\d{1,3}(,\d{3})+)", text, re.ASCII) is None:
+    if re.fullmatch(r"\+?(\d+|\d{1,3}(,\d{3})+)", text, re.ASCII) is None:
         raise ValueError(f"expected digits alone, as in 234 or 234,000, got {_quoted(text)}")
     digits = text.lstrip("+").replace(",", "").lstrip("0") or "0"
-    if not digits.isdecimal() or len(digits) > len(str(LARGEST)):
+    if len(digits) > len(str(LARGEST)):
         raise ValueError(f"{RANGE}, got {_shortened(text)}")
     return int(digits)
 
@@ -106,4 +109,6 @@ def _quoted(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+    short = text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+    # A sign that nobody sees, as a space of no width behind "five", may be all that is wrong.
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in short)

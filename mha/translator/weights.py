@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from mha.arrays import Array, finite_array, frozen
-from mha.config import MAX_HEADS, MAX_SEED, MAX_WIDTH, head_width, one_of, whole_number
+from mha.config import MAX_HEADS, MAX_SEED, MAX_TOKENS, MAX_WIDTH, head_width, one_of, whole_number
 from mha.weights import BIASES, MATRICES, Weights
 
 Axes: TypeAlias = tuple[str, ...]
@@ -94,8 +94,8 @@ class TrainedWeights:
         head_width(sizes["D"], self.num_heads)
         _checked_words(self.source_words, "source_words", sizes["S"], (PAD, END))
         _checked_words(self.target_words, "target_words", sizes["V"], (PAD, START, END))
-        whole_number(self.longest_source, "longest_source", 1)
-        whole_number(self.longest_target, "longest_target", 1)
+        whole_number(self.longest_source, "longest_source", 1, MAX_TOKENS)
+        whole_number(self.longest_target, "longest_target", 1, MAX_TOKENS)
 
     @property
     def d_model(self) -> int:

@@ -19,6 +19,7 @@ _PAGE = "_address_page"  # the page that was drawn last
 _TO_SHOW_AGAIN = "_address_to_show_again"  # key -> value that a widget takes over from the page before
 _TO_OPEN = "_address_to_open"  # key -> what an opened file says for a widget, until it is drawn
 _EXPECTED = "_address_expected"  # key -> what a link may say for it, in words
+_ORIGIN = "_address_origin"  # what said it last: a link or a file
 _IGNORED = "_address_ignored"  # key -> (what the link said, what is used instead)
 
 
@@ -27,11 +28,12 @@ def read(page: str) -> None:
     if _GIVEN not in st.session_state:
         for empty in (_SHOWN, _EXPECTED, _VALUES, _TO_SHOW_AGAIN, _TO_OPEN):
             st.session_state[empty] = {}
-        _take(st.query_params.to_dict())
+        _take(st.query_params.to_dict(), "link")
     if st.session_state.get(_PAGE) not in (None, page):
         # what was typed just before may be in the session already, though no run has drawn it yet
         drawn = st.session_state[_VALUES]
         st.session_state[_TO_SHOW_AGAIN] = {key: st.session_state.get(key, value) for key, value in drawn.items()}
+        st.session_state[_SHOWN] = {}  # a link names the settings of its own page
     st.session_state[_PAGE] = page
 
 
@@ -48,12 +50,13 @@ def settings() -> dict[str, str]:
 
 def open_settings(found: Mapping[str, str]) -> None:
     """Take settings as if a link had said them; for callbacks, before the widgets are drawn."""
-    _take(found)
+    _take(found, "file")
     st.session_state[_TO_OPEN] = dict(st.session_state[_GIVEN])
 
 
-def _take(found: Mapping[str, str]) -> None:
+def _take(found: Mapping[str, str], origin: str) -> None:
     """What a link or a file says, its version apart."""
+    st.session_state[_ORIGIN] = origin
     given = dict(found)
     version = given.pop("v", VERSION)
     st.session_state[_GIVEN] = given
@@ -139,7 +142,7 @@ def _same(given: str, shown: str) -> bool:
 
 
 def ignored() -> list[str]:
-    """One sentence on what of the link could not be used, each part until the person changes that setting."""
+    """One sentence on what of the link or file could not be used, each part until the person changes that setting."""
     shown = st.session_state[_SHOWN]
     unused = {
         key: f"{key} = {given[:40]} ({key} is {used or 'left out'})"
@@ -150,7 +153,8 @@ def ignored() -> list[str]:
         return []
     more = f", and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
     expected = "".join(st.session_state[_EXPECTED].get(key, "") for key in list(unused)[:MOST_NAMED])
-    return [f"Of this link cannot be used: {', '.join(list(unused.values())[:MOST_NAMED])}{more}.{expected}"]
+    named = f"{', '.join(list(unused.values())[:MOST_NAMED])}{more}"
+    return [f"Of this {st.session_state[_ORIGIN]} cannot be used: {named}.{expected}"]
 
 
 def share_link() -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,9 @@ def _one_chunk(run: Restricted, done: Sweep) -> None:
     done[int(chunk.seeds[0])] = chunk
     try:
         st.rerun(scope="fragment")
-    except StreamlitAPIException:  # the whole page is being run, as when it has just been opened
+    except (StreamlitAPIException, RuntimeError):
+        # The whole page is being run, as when it has just been opened; or, which Streamlit calls impossible, the
+        # fragment around this one, as when its tab has been opened again.
         st.rerun()
 
 
@@ -102,24 +105,52 @@ def _kept(key: Any) -> Sweep:
 
 
 def _show(run: Restricted, changes: SeedChanges) -> None:
-    options: dict[str, Any] = {"theme": show.theme(), **maps.fitting()}
-    own = f"seed {run.model.seed}, as in the other views"
-    st.html('<p class="hl-line"><b>Change of the output at each position, relative to its length before</b></p>')
-    relative = 100 * changes.relative_change
-    figure = figures.spread_boxes(
+    for box in _boxes(run, changes, **maps.fitting()):
+        st.html(f'<p class="hl-line"><b>{box.title}</b></p>')
+        show.chart(box.draw, key=box.key, alt=box.alt, title=box.title)
+    show.line(
+        f"Over {len(changes.seeds)} seeds: the box is the middle half, the line in it the median, and the lines end at "
+        f"5% and 95%. The diamond is {_own(run)}.",
+        quiet=True,
+    )
+    for finding in findings.over_seeds(changes, run.tokens):
+        st.html(f'<p class="hl-line">{explain.finding(finding)}</p>')
+
+
+def on_paper(run: Restricted, changes: SeedChanges) -> list[show.Chart]:
+    """The same boxes on white, for a report."""
+    over = f", over {len(changes.seeds)} seeds"
+    return [show.Chart(box.key, box.draw(theme="light"), box.alt, box.title + over) for box in _boxes(run, changes)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxes:
+    key: str
+    title: str
+    draw: show.Draw
+    alt: str
+
+
+def _own(run: Restricted) -> str:
+    return f"seed {run.model.seed}, as in the other views"
+
+
+def _boxes(run: Restricted, changes: SeedChanges, **layout: Any) -> tuple[_Boxes, _Boxes]:
+    """A box for each position, and one for each head."""
+    relative, by_head = 100 * changes.relative_change, changes.head_change_length.mean(axis=-1)
+    positions = partial(
+        figures.spread_boxes,
         relative,
         run.tokens,
         colours=[figures.MEAN_COLOUR] * len(run.tokens),
         unit="change, %",
         number=".1f",
         marked=100 * run.made.relative_change[0],
-        marked_name=own,
-        **options,
+        marked_name=_own(run),
+        **layout,
     )
-    show.chart(figure, key="seeds_positions", alt=_alt("positions", relative, len(changes.seeds)))
-    st.html('<p class="hl-line"><b>Change of what each head adds, mean over the positions</b></p>')
-    by_head = changes.head_change_length.mean(axis=-1)
-    figure = figures.spread_boxes(
+    heads = partial(
+        figures.spread_boxes,
         by_head,
         [str(h + 1) for h in range(run.H)],
         names=run.names,
@@ -127,17 +158,24 @@ def _show(run: Restricted, changes: SeedChanges) -> None:
         unit="change",
         title="head",
         marked=run.made.head_change_length[0].mean(axis=-1),
-        marked_name=own,
-        **options,
+        marked_name=_own(run),
+        **layout,
     )
-    show.chart(figure, key="seeds_heads", alt=_alt("heads", by_head, len(changes.seeds)))
-    show.line(
-        f"Over {len(changes.seeds)} seeds: the box is the middle half, the line in it the median, and the lines end at "
-        f"5% and 95%. The diamond is {own}.",
-        quiet=True,
+    seeds = len(changes.seeds)
+    return (
+        _Boxes(
+            "seeds_positions",
+            "Change of the output at each position, relative to its length before",
+            positions,
+            _alt("positions", relative, seeds),
+        ),
+        _Boxes(
+            "seeds_heads",
+            "Change of what each head adds, mean over the positions",
+            heads,
+            _alt("heads", by_head, seeds),
+        ),
     )
-    for finding in findings.over_seeds(changes, run.tokens):
-        st.html(f'<p class="hl-line">{explain.finding(finding)}</p>')
 
 
 def _alt(what: str, values: Array, seeds: int) -> str:

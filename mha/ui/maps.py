@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,20 @@ def one_head(run: Pass) -> None:
     _draw(run, [h], key="one_head", show_values=True, height=500)
 
 
-def _draw(
-    run: Pass, heads: list[int], *, key: str, with_mean: bool = False, show_values: bool = False, **layout: Any
-) -> None:
+def behind(run: Pass) -> show.Chart:
+    """The maps of all heads on white, for a view that shows none."""
+    draw, alt = _of_heads(run, list(range(run.trace.weights.shape[1])))
+    return show.Chart("all_heads", draw(theme="light"), alt, "All heads")
+
+
+def _draw(run: Pass, heads: list[int], *, key: str, **options: Any) -> None:
+    draw, alt = _of_heads(run, heads, **options | fitting())
+    show.chart(draw, key=key, alt=alt)
+
+
+def _of_heads(run: Pass, heads: list[int], *, with_mean: bool = False, **layout: Any) -> tuple[show.Draw, str]:
+    """What draws the maps of these heads, and says them in words."""
+
     def picked(per_head: Any, mean: Callable[..., Any]) -> Any:
         """The chosen heads of (H, ...), and what stands for their mean behind them."""
         chosen = per_head[heads]
@@ -56,40 +68,34 @@ def _draw(
     values, allowed = picked(run.trace.weights[0], np.mean), picked(run.mask.allowed[0], np.any)
     names = [f"Head {h + 1}" for h in heads] + [MEAN] * with_mean
     colours = [figures.HEAD_COLOURS[h] for h in heads] + [figures.MEAN_COLOUR] * with_mean
-    figure = figures.head_maps(
-        values,
-        run.tokens,
-        run.keys,
-        names=names,
-        allowed=allowed,
-        rules=rules,
-        colours=colours,
-        theme=show.theme(),
-        show_values=show_values,
-        **layout | fitting(),
-    )
-    show.chart(figure, key=key, alt=figures.describe_maps(values, run.tokens, run.keys, names=names, allowed=allowed))
+    texts = values, run.tokens, run.keys
+    draw = partial(figures.head_maps, *texts, names=names, allowed=allowed, rules=rules, colours=colours, **layout)
+    return draw, figures.describe_maps(*texts, names=names, allowed=allowed)
 
 
 def panels(run: Pass, shown: list[figures.Panel], heads: list[int], *, key: str, **layout: Any) -> None:
     """Several panels of maps of these heads as one picture."""
-    made = panels_chart(run, shown, heads, key=key, theme=show.theme(), **layout | fitting())
-    show.chart(made.figure, key=key, alt=made.alt, title=made.title)
+    draw, alt, title = _of_panels(run, shown, heads, **layout | fitting())
+    show.chart(draw, key=key, alt=alt, title=title)
 
 
-def panels_chart(
-    run: Pass, shown: list[figures.Panel], heads: list[int], *, key: str, theme: str, **layout: Any
-) -> show.Chart:
-    """The same as a figure, with its text alternative."""
+def panels_chart(run: Pass, shown: list[figures.Panel], heads: list[int], *, key: str, **layout: Any) -> show.Chart:
+    """The same on white, with its text alternative."""
+    draw, alt, title = _of_panels(run, shown, heads, **layout)
+    return show.Chart(key, draw(theme="light"), alt, title)
+
+
+def _of_panels(run: Pass, shown: list[figures.Panel], heads: list[int], **layout: Any) -> tuple[show.Draw, str, str]:
+    """What draws them, says them in words, and names them."""
     names = [f"Head {h + 1}" for h in heads]
     colours = [figures.HEAD_COLOURS[h] for h in heads]
-    figure = figures.stacked_maps(shown, run.tokens, run.keys, names=names, colours=colours, theme=theme, **layout)
+    draw = partial(figures.stacked_maps, shown, run.tokens, run.keys, names=names, colours=colours, **layout)
     said = [
         f"{panel.title}. "
         + figures.describe_maps(panel.values, run.tokens, run.keys, names=names, allowed=panel.allowed, kind=panel.kind)
         for panel in shown
     ]
-    return show.Chart(key, figure, " ".join(said), ", ".join(panel.title for panel in shown), theme=theme)
+    return draw, " ".join(said), ", ".join(panel.title for panel in shown)
 
 
 def fitting() -> dict[str, Any]:
@@ -120,10 +126,10 @@ def draw_arrows(run: Pass, weights: Array, names: list[str], *, key: str, colour
             st.toggle, "Only one token's arrows", key="only", help="Leaves the arrows of one looking token."
         )
         query = choose_token(run, "The token that looks", "query") if only_one else None
-    options: dict[str, Any] = {"names": names, "top": int(top), "query": query, "theme": show.theme(), **fitting()}
+    options: dict[str, Any] = {"names": names, "top": int(top), "query": query, **fitting()}
     caption = figures.arrows_caption(weights, run.tokens, run.keys, **options)
-    figure = figures.arrows(weights, run.tokens, run.keys, colours=colours, **options)
-    show.chart(figure, key=key, alt=caption)
+    draw = partial(figures.arrows, weights, run.tokens, run.keys, colours=colours, **options)
+    show.chart(draw, key=key, alt=caption, title="Arrows")
     show.line(caption, quiet=True)
 
 

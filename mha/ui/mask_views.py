@@ -140,7 +140,8 @@ def taken(run: Masked) -> Taken:
         take_away.heads_table(run.trace, f"Measures of every head, text {run.number} under the rules"),
         take_away.output_table(run.effect, run.labels),
     )
-    return Taken(run.scene, tables=tables, findings=lambda: take_away.section("What the rules did", [sentence(run)]))
+    findings = lambda: take_away.section("What the rules did", [sentence(run)])  # noqa: E731
+    return take_away.of_scene(run.scene, tables=tables, findings=findings, behind=lambda: maps.behind(run))
 
 
 def why_blocked(run: Masked) -> None:

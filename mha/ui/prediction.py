@@ -74,7 +74,11 @@ def _questions(run: Restricted) -> tuple[Question, ...]:
         i = int(changes.argmax())
         named = f"{run.labels[i]}, by {written(changes[i])}" if changes[i] > bound else "none changes"
         right = _largest(changes, bound) if changes[i] > bound else frozenset[int]()
-        found.append(Question("guess_position", "Which output changes most?", tuple(run.labels), right, f"{named}."))
+        found.append(
+            Question(
+                "guess_position", "Which output changes most, by its length?", tuple(run.labels), right, f"{named}."
+            )
+        )
     if run.H > 1:
         lost = made.forbidden_weight[0].mean(axis=-1)
         h = int(lost.argmax())

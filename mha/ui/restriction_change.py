@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -24,21 +25,21 @@ def output(run: Restricted) -> None:
     made = run.made
     length, relative, cosine = made.change_length[0], made.relative_change[0], made.cosine[0]
     show.line("How far each output moved, relative to its own length before:")
-    figure = figures.position_bars(
+    draw = partial(
+        figures.position_bars,
         100 * relative[None],
         run.tokens,
         names=["All heads together"],
         colours=[figures.MEAN_COLOUR],
         unit="change, %",
         number=".1f",
-        theme=show.theme(),
         **maps.fitting(),
     )
     known = relative[~np.isnan(relative)]
     alt = f"A bar for each of {len(relative)} positions, " + (
         f"from {percent(known.min())} to {percent(known.max())}." if len(known) else "none of them defined."
     )
-    show.chart(figure, key="restriction_output", alt=alt)
+    show.chart(draw, key="restriction_output", alt=alt)
     table = pd.DataFrame(
         {
             "before": np.linalg.norm(made.baseline.output[0], axis=-1),
@@ -69,20 +70,20 @@ def heads(run: Restricted) -> None:
         "the others."
     )
     parts = np.where(np.isnan(made.head_shares[0]), 0.0, made.head_shares[0]) * made.change_length[0]
-    figure = figures.position_bars(
+    draw = partial(
+        figures.position_bars,
         parts,
         run.tokens,
         names=run.names,
         colours=figures.HEAD_COLOURS[: run.H],
         unit="change of the output",
-        theme=show.theme(),
         **maps.fitting(),
     )
     shares = _mean_shares(run)
     said = "; ".join(f"{name} {percent(share)}" for name, share in zip(run.names, shares, strict=True))
     told = "No output changes." if np.isnan(shares).any() else f"Mean shares: {said}."
     alt = f"Bars of {len(run.tokens)} positions, split by head. {told}"
-    show.chart(figure, key="restriction_heads", alt=alt)
+    show.chart(draw, key="restriction_heads", alt=alt)
     _legend(run)
     kept = "within" if made.residual <= made.bound else "OUTSIDE"
     show.line(

@@ -167,4 +167,4 @@ def untrained() -> None:
     """What random start values can and cannot show."""
     show.line(f"{explain.UNTRAINED} One seed is one draw: “Many seeds” shows others.", quiet=True)
     with suppress(StreamlitAPIException):  # a page that is run by its own file has no others to link to
-        st.page_link("pages/translate.py", label="The same with heads that learned something: a trained translator")
+        st.page_link("pages/translate.py", label="The same with heads that learned: a translator")

@@ -11,7 +11,7 @@ from mha.findings import Finding
 from mha.ui import explain, many_seeds, show
 from mha.ui.restriction_views import Restricted
 
-MAX_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000  # of the student's sentences, in a report
 _KEPT = "_own_sentences"  # what was written, whichever page is drawn
 
 
@@ -26,7 +26,11 @@ def lists(run: Restricted) -> None:
 
 
 def own_sentences() -> str:
-    """What the student has written; "" at first."""
+    """What the student has written, as far as a report takes it; "" at first."""
+    return _written()[:MAX_CHARACTERS]
+
+
+def _written() -> str:
     written: str = st.session_state.get(_KEPT, "")
     return written
 
@@ -40,18 +44,22 @@ def _list(title: str, found: Sequence[Finding]) -> None:
 
 
 def _own() -> None:
-    """The field. Not a fragment of its own: a click on a tab would then be run before what was written, and lose it."""
+    """The field. Not a fragment of its own: a click on a tab would then be run before what was written, and lose it.
+
+    Nor has it a limit of its own: Streamlit's would drop the whole of a longer text that is pasted, and say nothing.
+    """
     # never set while the field stands there: that would take back what was typed since
     if "own_sentences" not in st.session_state:
-        st.session_state["own_sentences"] = own_sentences()
+        st.session_state["own_sentences"] = _written()
     st.text_area(
         "Your own sentences",
         key="own_sentences",
         height=140,
-        max_chars=MAX_CHARACTERS,
         placeholder="What changed, and what does it say about the role of heads?",
         on_change=_take_own,
     )
+    if (length := len(_written())) > MAX_CHARACTERS:
+        show.notes([f"These are {length:,} characters; a report takes the first {MAX_CHARACTERS:,}."])
     show.line(
         "Kept on all pages for as long as this tab is open. They are not in the link: who opens it does not see them.",
         quiet=True,

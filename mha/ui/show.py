@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -46,20 +46,31 @@ def said_once(key: str) -> None:
         notes([said])
 
 
+Figure = dict[str, Any]
+Draw = Callable[..., Figure]  # called with theme="light" or "dark"
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
     """A figure as it was drawn, by its key; or a drawing made for a report alone, as SVG.
 
-    theme, width: what the figure was laid out for; its colours and places fit no other.
+    theme, width: what the figure was laid out for; its colours and places fit no other. draw: makes it for a theme.
     """
 
     key: str
-    figure: dict[str, Any]
+    figure: Figure
     alt: str
     title: str = ""
     svg: str = ""
     theme: str = "light"
     width: int = figures.WIDTH
+    draw: Draw | None = None
+
+    def on_paper(self) -> Chart:
+        """The same on white, as paper is, if it can be drawn anew."""
+        if self.draw is None or self.theme == "light":
+            return self
+        return replace(self, figure=self.draw(theme="light"), theme="light")
 
 
 _CHARTS: ContextVar[list[Chart] | None] = ContextVar("charts", default=None)
@@ -76,20 +87,29 @@ def charts_noted() -> Iterator[list[Chart]]:
         _CHARTS.reset(token)
 
 
-def note_chart(figure: dict[str, Any], *, key: str, alt: str, title: str = "") -> None:
-    """Add a figure to those that can be taken away."""
+def note_chart(figure: Figure, *, key: str, alt: str, title: str = "", draw: Draw | None = None) -> None:
+    """Add a figure to those that can be taken away. draw: makes it anew for the white of a report."""
     noted = _CHARTS.get()
     if noted is not None:
         width = browser.PHONE_WIDTH if browser.is_narrow() else figures.WIDTH
-        noted.append(Chart(key, figure, alt, title or key.replace("_", " ").capitalize(), theme=theme(), width=width))
+        title = title or key.replace("_", " ").capitalize()
+        noted.append(Chart(key, figure, alt, title, theme=theme(), width=width, draw=draw))
 
 
-def chart(figure: dict[str, Any], *, key: str, alt: str, title: str = "") -> None:
-    """A figure of ours, with its text alternative; its title stands above it in a report."""
-    note_chart(figure, key=key, alt=alt, title=title)
+def chart(
+    drawn: Figure | Draw, *, key: str, alt: str, title: str = "", width: int | Literal["stretch"] = "stretch"
+) -> None:
+    """A figure of ours, or what draws it for a theme, with its text alternative.
+
+    Its title stands above it in a report, which is on white whatever the page is on, if it can be drawn for that.
+    width: px, or all there is.
+    """
+    draw = drawn if callable(drawn) else None
+    figure = drawn(theme=theme()) if callable(drawn) else drawn
+    note_chart(figure, key=key, alt=alt, title=title, draw=draw)
     # Our figures carry their own looks: Streamlit's theme would only be merged in, drawn over and paid for.
     ready = ReadyFigure(figure)
-    st.plotly_chart(ready, key=key, alt=alt, config=figures.CHART_CONFIG, width="stretch", theme=None)
+    st.plotly_chart(ready, key=key, alt=alt, config=figures.CHART_CONFIG, width=width, theme=None)
 
 
 def quoted(token: str) -> str:

@@ -2,41 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from html import unescape
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
-from mha import export
+from mha import export, figures
 from mha.attention import Trace
 from mha.between import Between
 from mha.config import Model
-from mha.export import Data, Scene
+from mha.export import Scene
 from mha.export.archive import archive
+from mha.export.program import file_name
 from mha.measures import summarise
-from mha.ui import address, explain, show
+from mha.ui import address, explain, maps, show
 from mha.ui.compute import Pass
 
-MOST_CSV_ROWS = 300_000  # about 20 MB and three seconds; NPZ takes any number
+# Of either about 20 MB and three seconds; NPZ takes any number.
+MOST_CSV_ROWS, MOST_JSON_NUMBERS = 300_000, 1_000_000
 HEAD_COLUMNS = ("Head", "Entropy, bits", "Largest weight", "On first token", "Saturated rows", "Rows without key")
 OUTPUT_COLUMNS = ("Position", "Change", "Of its length before", "Cosine")
+DRAWN_AGAIN = (
+    "Code and numbers need nothing of this app. The script draws the same vectors and matrices and prints the same "
+    "weights; dropout is not part of it."
+)
+
+Offer = tuple[str, str, str, Callable[[], str | bytes]]  # label, file name, kind, and what makes it
+
+
+class Numbers(NamedTuple):
+    """What makes each file of data, from the link's settings by name; None where the file would be too long."""
+
+    csv: Callable[[Mapping[str, str]], bytes] | None
+    npz: Callable[[Mapping[str, str]], bytes]
+    json: Callable[[Mapping[str, str]], bytes] | None
 
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """One page's part: the scene its numbers come from, and what its report holds beside the pictures.
+    """One page's part: what makes its numbers and its code, and what its report holds beside the pictures.
 
-    pictures: the charts of the report; None takes those that are shown. What is callable is called when somebody asks
-    for the file, outside of the session: it must not look into the session's state.
+    about: a sentence below the buttons. notes: what the report's reader should know first. pictures: the charts of the
+    report; None takes those that are shown. behind: the picture to take away from a view that shows none. What is
+    callable is called when somebody asks for the file, outside of the session: it must not look into the session's
+    state.
     """
 
-    scene: Scene
+    numbers: Numbers
+    code: list[Offer]
     tables: Callable[[], tuple[Any, ...]] = tuple
     findings: Callable[[], tuple[Any, ...]] = tuple
     pictures: Callable[[], list[show.Chart]] | None = None
+    behind: Callable[[], show.Chart] | None = None
     own_words: str = ""
+    about: str = DRAWN_AGAIN
+    notes: tuple[str, ...] = (explain.UNTRAINED,)
+
+
+def of_scene(scene: Scene, **report: Any) -> Taken:
+    """What a page whose numbers come from one scene gives; report: what `Taken` has for the report."""
+
+    def written(write: Callable[[export.Data], bytes]) -> Callable[[Mapping[str, str]], bytes]:
+        return lambda settings: write(export.data_of(scene, settings))
+
+    csv = written(export.write_csv) if prod(scene.shape) <= MOST_CSV_ROWS else None
+    json = written(export.write_json) if export.count_numbers(scene) <= MOST_JSON_NUMBERS else None
+    code: list[Offer] = [
+        ("NumPy", file_name("numpy"), "text/x-python", lambda: export.program(scene, "numpy")),
+        ("PyTorch", file_name("torch"), "text/x-python", lambda: export.program(scene, "torch")),
+    ]
+    return Taken(Numbers(csv, written(export.write_npz), json), code, **report)
 
 
 def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> None:
@@ -58,18 +98,16 @@ def control(title: str, make: Callable[[], Taken], charts: list[show.Chart]) -> 
             show.line(f"There is nothing to take away: {problem}")
             return
         show.line("Each file is made from what you see now, when you click.", quiet=True)
-        _row("Picture", _pictures(name, taken, charts))
-        _row("Numbers", _numbers(name, taken.scene))
-        _row("Code", _code(taken.scene))
+        if charts or taken.behind:
+            _row("Picture", _pictures(name, taken, charts))
+        else:
+            show.line("There is no picture in this view; others have one.", quiet=True)
+        _row("Numbers", _numbers(name, taken.numbers))
+        if missing := [kind.upper() for kind, make in taken.numbers._asdict().items() if make is None]:
+            show.line(f"Too many numbers for {' or '.join(missing)}; NPZ holds them all.", quiet=True)
+        _row("Code", taken.code)
         _row("Report", _reports(title, taken, charts))
-        show.line(
-            "Code and numbers need nothing of this app. The script draws the same vectors and matrices and prints the "
-            "same weights; dropout is not part of it.",
-            quiet=True,
-        )
-
-
-Offer = tuple[str, str, str, Callable[[], str | bytes]]  # label, file name, kind, and what makes it
+        show.line(taken.about, quiet=True)
 
 
 def _row(label: str, offers: list[Offer]) -> None:
@@ -82,14 +120,8 @@ def _row(label: str, offers: list[Offer]) -> None:
 
 
 def _pictures(name: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
-    from mha.pictures import can_draw  # noqa: PLC0415 - a page that is only looked at needs no renderer
-
-    shown = [chart for chart in charts if can_draw(chart.figure)]
-
     def drawn() -> list[str]:
-        # a view of tables and sentences, or of bars, has the maps behind it
-        wanted = shown or (taken.pictures()[:1] if taken.pictures else [])
-        return [svg for _, svg in drawings(wanted)]
+        return [svg for _, svg in drawings(_shown(taken, charts))]
 
     def as_svg() -> str | bytes:
         return _one_or_zip(drawn(), name, "svg")
@@ -100,19 +132,23 @@ def _pictures(name: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
         return _one_or_zip([png(svg) for svg in drawn()], name, "png")
 
     name = f"headlight-{name}"
-    if len(shown) > 1:
+    if len(charts) > 1:
         return [(kind, f"{name}.zip", "application/zip", made) for kind, made in (("PNG", as_png), ("SVG", as_svg))]
     return [("PNG", f"{name}.png", "image/png", as_png), ("SVG", f"{name}.svg", "image/svg+xml", as_svg)]
 
 
+def _shown(taken: Taken, charts: list[show.Chart]) -> list[show.Chart]:
+    """What is shown; tables and sentences have the maps behind them."""
+    return charts or ([taken.behind()] if taken.behind else [])
+
+
 def drawings(charts: list[show.Chart]) -> list[tuple[show.Chart, str]]:
-    """Each chart that can be drawn without Plotly, and its SVG."""
-    from mha import pictures  # noqa: PLC0415
+    """Each chart, and its SVG."""
+    from mha import pictures  # noqa: PLC0415 - a page that is only looked at needs no renderer
 
     return [
         (chart, chart.svg or pictures.svg(chart.figure, theme=chart.theme, alt=chart.alt, width=chart.width))
         for chart in charts
-        if chart.svg or pictures.can_draw(chart.figure)
     ]
 
 
@@ -122,26 +158,17 @@ def _one_or_zip(files: Sequence[str | bytes], name: str, ending: str) -> str | b
     return archive({f"{name}-{number}.{ending}": data for number, data in enumerate(files, start=1)})
 
 
-def _numbers(name: str, scene: Scene) -> list[Offer]:
+def _numbers(name: str, numbers: Numbers) -> list[Offer]:
     settings = dict(address.settings())
-    name = f"headlight-{name}"
-
-    def data() -> Data:
-        return export.data_of(scene, settings)
-
-    offers: list[Offer] = [
-        ("NPZ", f"{name}.npz", "application/zip", lambda: export.write_npz(data())),
-        ("JSON", f"{name}.json", "application/json", lambda: export.write_json(data())),
-    ]
-    if prod(scene.shape) <= MOST_CSV_ROWS:
-        offers.insert(0, ("CSV", f"{name}.csv", "text/csv", lambda: export.write_csv(data())))
-    return offers
-
-
-def _code(scene: Scene) -> list[Offer]:
+    kinds = (
+        ("CSV", "text/csv", numbers.csv),
+        ("NPZ", "application/zip", numbers.npz),
+        ("JSON", "application/json", numbers.json),
+    )
     return [
-        ("NumPy", "attention_numpy.py", "text/x-python", lambda: export.program(scene, "numpy")),
-        ("PyTorch", "attention_torch.py", "text/x-python", lambda: export.program(scene, "torch")),
+        (kind, f"headlight-{name}.{kind.lower()}", mime, partial(make, settings))
+        for kind, mime, make in kinds
+        if make is not None
     ]
 
 
@@ -151,12 +178,13 @@ def _reports(title: str, taken: Taken, charts: list[show.Chart]) -> list[Offer]:
     def made() -> Any:
         from mha.export import report  # noqa: PLC0415
 
-        found = drawings(taken.pictures() if taken.pictures else charts)
+        wanted = taken.pictures() if taken.pictures else _shown(taken, charts)
+        found = drawings([chart.on_paper() for chart in wanted])
         return report.Report(
             title=f"{title} · Headlight",
             settings=tuple(settings.items()),
             link=link if len(link.encode()) <= address.MAX_LINK_BYTES else "",
-            notes=(explain.UNTRAINED,),
+            notes=taken.notes,
             pictures=tuple(report.Picture(chart.title, svg, chart.alt) for chart, svg in found),
             tables=taken.tables(),
             findings=taken.findings(),
@@ -184,7 +212,14 @@ def of_text(run: Pass, model: Model) -> Taken:
     """What a page that shows one forward pass gives."""
     looked_at = None if run.keys is run.tokens else (tuple(run.keys),)
     scene = Scene((tuple(run.tokens),), model, run.mask.rules, looked_at=looked_at)
-    return Taken(scene, tables=lambda: (heads_table(run.trace, self_attention=looked_at is None),))
+    tables = lambda: (heads_table(run.trace, self_attention=looked_at is None),)  # noqa: E731 - made when the report is
+    return of_scene(scene, tables=tables, behind=lambda: maps.behind(run))
+
+
+def plain(markup: str) -> str:
+    """One of our own sentences without its tags; a word from right to left keeps to itself, as it does on the page."""
+    isolated = re.sub("<bdi>(.*?)</bdi>", lambda found: figures.full_label(unescape(found[1])), markup)
+    return unescape(re.sub("<[^>]*>", "", isolated))
 
 
 def section(title: str, sentences: Sequence[str]) -> tuple[Any, ...]:

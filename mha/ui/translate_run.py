@@ -9,6 +9,8 @@ import streamlit as st
 
 from mha import Tokens
 from mha.arrays import Integers
+from mha.export.translation import seen_words
+from mha.figures.palette import MARKED
 from mha.translator import evaluate
 from mha.translator.evaluate import Accuracy, Head
 from mha.translator.model import Attention, Passes, Translation, Translator, Words
@@ -59,8 +61,7 @@ class Translated:
     def seen(self, name: str) -> Crossed:
         """One of the three attentions as rows that look and columns that are looked at."""
         attention: Attention = getattr(self.passes, name)
-        rows = self.passes.sources[0] if name == "encoder" else self.produced
-        columns = self.passes.fed[0] if name == "decoder" else self.passes.sources[0]
+        rows, columns = seen_words(name, self.source, self.produced)
         return Crossed(
             Tokens(rows),
             attention.queries,
@@ -111,6 +112,6 @@ def so_far(run: Translated, step: int) -> None:
     """The words produced, the one of this step marked and those after it pale."""
     words = []
     for i, word in enumerate(run.produced):
-        look = ' style="border-bottom:2px solid #e0820a"' if i == step else ' class="hl-pad"' if i > step else ""
+        look = f' style="border-bottom:2px solid {MARKED}"' if i == step else ' class="hl-pad"' if i > step else ""
         words.append(f"<span{look}>{escape(word)}</span>")
     st.html(f'<p class="hl-line"><b>Word {step + 1} of {len(run.produced)}:</b> {" ".join(words)}</p>')

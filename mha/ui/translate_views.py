@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,9 @@ def decoder(run: Translated) -> None:
 
 
 def _maps(run: Translated, name: str, **layout: Any) -> None:
-    if not browser.is_narrow():
-        layout["columns_per_row"] = run.translator.weights.num_heads
-    maps.all_heads(run.seen(name), height=HEIGHT, **layout)
+    if not browser.is_narrow():  # else two rows of maps, as large as the screen is wide
+        layout |= {"columns_per_row": run.translator.weights.num_heads, "height": HEIGHT}
+    maps.all_heads(run.seen(name), **layout)
 
 
 def one_step(run: Translated) -> None:
@@ -87,13 +88,13 @@ def untrained(run: Translated) -> None:
         for title, attention in (("Trained", run.passes.cross), ("Untrained", beside.cross))
     ]
     layout: dict[str, Any] = {"columns_per_row": 2 if browser.is_narrow() else len(names), **maps.fitting()}
-    figure = figures.stacked_maps(panels, seen.tokens, seen.keys, names=names, theme=show.theme(), **layout)
+    draw = partial(figures.stacked_maps, panels, seen.tokens, seen.keys, names=names, **layout)
     alt = " ".join(
         f"{panel.title}. "
         + figures.describe_maps(panel.values, seen.tokens, seen.keys, names=names, allowed=panel.allowed)
         for panel in panels
     )
-    show.chart(figure, key="untrained_maps", alt=alt)
+    show.chart(draw, key="untrained_maps", alt=alt)
     largest = (float(np.max(panel.values)) for panel in panels)
     trained_peak, untrained_peak = (f"{value:.2f}" for value in largest)
     end = "" if own.ended else " (and no end)"
@@ -122,15 +123,20 @@ def against_pytorch(run: Translated) -> None:
 
 def pointed_out(run: Translated) -> None:
     """Where heads show that tens and units change places, by their numbers."""
-    found = crossings(run.number)
-    if not found:
+    if not crossings(run.number):
         show.line("No tens and units change places in this number. Try 34 or 21,045.", quiet=True)
-        return
-    if not run.is_right:
+    elif not run.is_right:
         show.line("The translation is wrong, so nothing is said about where it crosses.", quiet=True)
-        return
-    for crossing in found:
-        st.html(f'<p class="hl-line">{_crossing(run, crossing)}</p>')
+    for name, said in crossing_sentences(run).items():
+        st.html(f'<p class="hl-line"><b>{name}.</b> {said}</p>')
+
+
+def crossing_sentences(run: Translated) -> dict[str, str]:
+    """A sentence by its name for each pair that changes places, as HTML; none where the translation is wrong."""
+    found = crossings(run.number) if run.is_right else ()
+    # of two, one is in the thousands, one in the rest
+    names = ("The first crossing", "The second crossing") if len(found) > 1 else ("The crossing",) * len(found)
+    return {name: _crossing(run, crossing) for name, crossing in zip(names, found, strict=True)}
 
 
 def _crossing(run: Translated, at: Crossing) -> str:
@@ -140,7 +146,7 @@ def _crossing(run: Translated, at: Crossing) -> str:
     shows = [head for head in said if head.shows]
     pair = show.phrase(run.source[at.source_tens : at.source_units + 1])
     turned = show.phrase(run.produced[at.target_units : at.target_tens + 1])
-    begin = f"<b>The crossing.</b> {pair} becomes {turned}: "
+    begin = f"{pair} becomes {turned}: "
     if not shows:
         best = max(said, key=lambda head: head.units + head.tens)
         return (

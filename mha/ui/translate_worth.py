@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,23 @@ ALL = "all"
 OWN = "your restriction"
 LENGTHS = {ALL: None, **{str(digits): digits for digits in range(1, 7)}}
 PERCENT = "%.1f %%"
+PARTS = {
+    "all": "All",
+    **{str(digits): f"{digits} digit{'s' * (digits > 1)}" for digits in range(1, 7)},
+    "crossing False": "No crossing",
+    "crossing True": "Crossing",
+}
+_SEEN = "_worth_seen"  # names of the weights whose accuracies have been shown
 
 
 def measured(run: Translated) -> None:
     """Whether this number came out right, and how many of the held-out ones do."""
-    st.html(f'<p class="hl-line">{_this_number(run)} {_held_out(run)}</p>')
+    st.html(f'<p class="hl-line">{sentence(run)}</p>')
+
+
+def sentence(run: Translated) -> str:
+    """The same as HTML."""
+    return f"{_this_number(run)} {_held_out(run)}"
 
 
 def _this_number(run: Translated) -> str:
@@ -58,16 +70,17 @@ def _held_out(run: Translated) -> str:
 def heads(run: Translated) -> None:
     """Each head switched off, alone: accuracy as bars and as a table; first a guess, if that is wanted."""
     everyone = all_heads(run.translator.weights.num_heads)
-    experiment = ("what is a head worth", run.chosen.name)
+    experiment = _experiment(run)
     if run.chosen.predict and not prediction.is_revealed(experiment):
         show.line("What do you expect? Each head is switched off, alone; the numbers come after your answer.")
         prediction.ask(experiment, [_question(everyone)])
         return
     found = _computed(run.chosen.name, everyone)
+    st.session_state.setdefault(_SEEN, set()).add(run.chosen.name)
     if run.chosen.predict:
         prediction.compared([_question(everyone, found)])
     intact = accuracy(run.chosen.name, FREE)
-    show.line(_finding(intact, found))
+    show.line(finding(intact, found))
     _bars(intact, found)
     rows = {INTACT: intact, **({OWN: accuracy(run.chosen.name, run.chosen.rules)} if run.chosen.rules != FREE else {})}
     _table(rows | {f"{named(head)} off": one for head, one in found.items()}, "Switched off", key="worth_table")
@@ -76,6 +89,19 @@ def heads(run: Translated) -> None:
         "mark. This is one training: other weights may share the work differently.",
         quiet=True,
     )
+
+
+def seen(run: Translated) -> dict[Head, Accuracy]:
+    """The accuracies that `heads` has shown in this session; none if it has not, or if a guess is to come first."""
+    name = run.chosen.name
+    is_shown = not run.chosen.predict or prediction.is_revealed(_experiment(run))
+    if not is_shown or name not in st.session_state.get(_SEEN, ()):
+        return {}
+    return {head: accuracy(name, head.off()) for head in all_heads(run.translator.weights.num_heads)}
+
+
+def _experiment(run: Translated) -> tuple[str, str]:
+    return ("what is a head worth", run.chosen.name)
 
 
 def _computed(name: str, everyone: tuple[Head, ...]) -> dict[Head, Accuracy]:
@@ -98,7 +124,7 @@ def _question(everyone: tuple[Head, ...], found: Mapping[Head, Accuracy] | None 
     return Question("guess_worth", asks, answers, frozenset(everyone.index(head) for head in worst), said)
 
 
-def _finding(intact: Accuracy, found: Mapping[Head, Accuracy]) -> str:
+def finding(intact: Accuracy, found: Mapping[Head, Accuracy]) -> str:
     worst = hurts_most(found)
     rest = [int(one.right.sum()) for head, one in found.items() if head not in worst]
     whole = f"Intact, {_of(intact)} come out right."
@@ -130,7 +156,8 @@ def _bars(intact: Accuracy, found: Mapping[Head, Accuracy]) -> None:
     parts[0, 0] = shares[0]
     for place, head in enumerate(found, 1):
         parts[1 + kinds.index(head.head), place] = shares[place]
-    figure = figures.position_bars(
+    draw = partial(
+        figures.position_bars,
         parts,
         labels,
         names=[INTACT, *maps.head_names(len(kinds))],
@@ -138,11 +165,10 @@ def _bars(intact: Accuracy, found: Mapping[Head, Accuracy]) -> None:
         unit="right, %",
         number=".1f",
         title="head switched off",
-        theme=show.theme(),
         **maps.fitting(),
     )
     alt = "Right, in percent: " + ", ".join(f"{label} {share:.1f}" for label, share in zip(labels, shares, strict=True))
-    show.chart(figure, key="worth_bars", alt=f"{alt}.")
+    show.chart(draw, key="worth_bars", alt=f"{alt}.")
 
 
 def looking_ahead(run: Translated) -> None:
@@ -167,16 +193,9 @@ def looking_ahead(run: Translated) -> None:
 
 
 def _table(rows: Mapping[str, Accuracy], kind: str, *, key: str) -> None:
-    first = next(iter(rows.values()))
-    titles = {
-        "all": f"All ({len(first.right)})",
-        **{f"{d}": f"{d} digit{'s' * (d > 1)} ({len(part.right)})" for d, part in first.by_digits().items()},
-        **{
-            f"crossing {is_so}": f"{'Crossing' if is_so else 'No crossing'} ({len(part.right)})"
-            for is_so, part in first.by_crossing().items()
-        },
-    }
-    table = pd.DataFrame([_shares(one) for one in rows.values()], index=pd.Index(list(rows), name=kind))
+    titles = {name: f"{PARTS[name]} ({len(part.right)})" for name, part in parts(next(iter(rows.values()))).items()}
+    shares = [{name: 100 * part.share for name, part in parts(one).items()} for one in rows.values()]
+    table = pd.DataFrame(shares, index=pd.Index(list(rows), name=kind))
     config = {name: st.column_config.NumberColumn(title, format=PERCENT) for name, title in titles.items()}
     st.dataframe(
         table,
@@ -187,14 +206,13 @@ def _table(rows: Mapping[str, Accuracy], kind: str, *, key: str) -> None:
     )
 
 
-def _shares(one: Accuracy) -> dict[str, float]:
-    parts: Iterable[tuple[str, Accuracy]] = [
-        ("all", one),
-        *((str(digits), part) for digits, part in one.by_digits().items()),
-        *((f"crossing {is_so}", part) for is_so, part in one.by_crossing().items()),
-    ]
-    shares: dict[str, Any] = {name: 100 * part.share for name, part in parts}
-    return shares
+def parts(one: Accuracy) -> dict[str, Accuracy]:
+    """The whole, and its parts by digits and by crossing, by their names in PARTS."""
+    return {
+        "all": one,
+        **{str(digits): part for digits, part in one.by_digits().items()},
+        **{f"crossing {is_so}": part for is_so, part in one.by_crossing().items()},
+    }
 
 
 def _among(one: Accuracy, digits: int | None) -> Accuracy:

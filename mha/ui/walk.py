@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,11 @@ from mha import figures
 from mha.arrays import Array
 from mha.config import Model
 from mha.figures import Matrix, Outline
-from mha.figures.ready import ReadyFigure
-from mha.rounding import Part, WrittenSum, written, written_sum
+from mha.rounding import written
 from mha.steps import Steps, steps
 from mha.ui import address, browser, compute, maps, show
 from mha.ui.compute import Pass
+from mha.ui.formulas import factor, products, row_of, shortened, summed, tex, tex_of
 
 NAMES = (
     "X",
@@ -162,8 +163,8 @@ def _embeddings(run: Pass, cell: Steps, narrow: bool) -> None:
     D = run.weights.d_model
     show.line(f"X has a row of {D} numbers for each token. The same word always has the same row, before positions.")
     _formula(
-        _row_of(rf"x_{{{cell.i + 1}}}", cell.x_i, narrow),
-        _row_of(rf"x_{{{cell.j + 1}}}", cell.x_j, narrow),
+        row_of(rf"x_{{{cell.i + 1}}}", cell.x_i, narrow),
+        row_of(rf"x_{{{cell.j + 1}}}", cell.x_j, narrow),
     )
     rows = _rows_of_both(cell)
     _draw(narrow, "X", Matrix(run.X[0], "X", ("T", "D"), rows=run.tokens, outlines=rows))
@@ -214,7 +215,7 @@ def _projected(
     bias = f" + b_{letter}^{{({h + 1})}}" if with_bias else ""
     yield rf"{name} = x_{{{at + 1}}}\, W_{letter}^{{({h + 1})}}{bias}"
     terms = [*(x * W[:, 0]), *([b[0]] if with_bias else [])]
-    yield from _sum(rf"{letter}_{{{at + 1},1}}", _shortened(terms, result[0], narrow), narrow)
+    yield from summed(rf"{letter}_{{{at + 1},1}}", shortened(terms, result[0], narrow), narrow)
 
 
 def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
@@ -222,11 +223,11 @@ def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
     show.line(
         "How well does the label fit the question? Each number of q times the number of k below it, all added up."
     )
-    total = _shortened(cell.products, cell.raw, narrow)
+    total = shortened(cell.products, cell.raw, narrow)
     _formula(
         rf"q_{{{i}}} \cdot k_{{{j}}} = \textstyle\sum_{{m=1}}^{{{cell.d_k}}} q_{{{i},m}}\, k_{{{j},m}}",
-        *_products(zip(cell.q_i, cell.k_j, strict=True), total, narrow),
-        *_sum(r"\phantom{q}", total, narrow),
+        *products(zip(cell.q_i, cell.k_j, strict=True), total, narrow),
+        *summed(r"\phantom{q}", total, narrow),
     )
     _draw(
         narrow,
@@ -249,8 +250,8 @@ def _scaled(run: Pass, cell: Steps, narrow: bool) -> None:
     )
     _formula(
         rf"s_{{{i},{j}}} = \dfrac{{q_{{{i}}} \cdot k_{{{j}}}}}{{\sqrt{{d_k}}}}"
-        rf" = \dfrac{{{_tex(cell.raw)}}}{{\sqrt{{{K}}}}} = \dfrac{{{_tex(cell.raw)}}}{{{_tex(cell.root)}}}"
-        rf" = {_tex(cell.score)}"
+        rf" = \dfrac{{{tex(cell.raw)}}}{{\sqrt{{{K}}}}} = \dfrac{{{tex(cell.raw)}}}{{{tex(cell.root)}}}"
+        rf" = {tex(cell.score)}"
     )
     scores = run.trace.scores[0, cell.h]
     _draw(
@@ -305,23 +306,23 @@ def _softmax(run: Pass, cell: Steps, narrow: bool) -> None:
     show.line("Powers of e make all scores positive; divided by their sum they add up to 1. Blocked keys take no part.")
     powers = cell.powers[cell.row_allowed]
     own = int(cell.row_allowed[: cell.j].sum()) if cell.allowed else None
-    total = _shortened(powers, cell.total, narrow, keep=[] if own is None else [own])
+    total = shortened(powers, cell.total, narrow, keep=[] if own is None else [own])
     lines = [
-        rf"\textstyle\max_m s_{{{i},m}} = {_tex(cell.peak)}",
-        *_sum(rf"Z = \textstyle\sum_m e^{{s_{{{i},m}} - \max}}", total, narrow, own, f"key {j}"),
+        rf"\textstyle\max_m s_{{{i},m}} = {tex(cell.peak)}",
+        *summed(rf"Z = \textstyle\sum_m e^{{s_{{{i},m}} - \max}}", total, narrow, own, f"key {j}"),
     ]
     if cell.allowed:
         power = written(float(cell.powers[cell.j]))
         lines += [
-            rf"e^{{s_{{{i},{j}}} - \max}} = e^{{{_tex(float(cell.row_scores[cell.j]))} - {_factor(cell.peak)}}}"
-            rf" = {_tex_of(power)}",
-            rf"A_{{{i},{j}}} = \dfrac{{{_tex_of(power)}}}{{{_tex_of(total.total)}}} = {_tex(cell.weight)}",
+            rf"e^{{s_{{{i},{j}}} - \max}} = e^{{{tex(float(cell.row_scores[cell.j]))} - {factor(cell.peak)}}}"
+            rf" = {tex_of(power)}",
+            rf"A_{{{i},{j}}} = \dfrac{{{tex_of(power)}}}{{{tex_of(total.total)}}} = {tex(cell.weight)}",
         ]
     else:
         lines += [rf"A_{{{i},{j}}} = 0 \quad\text{{(blocked)}}"]
     if cell.allowed and not cell.powers[cell.j]:
         show.line("Its power of e is smaller than any number a computer keeps, so it is 0 though nothing blocks it.")
-    lines += [rf"\textstyle\sum_m A_{{{i},m}} = {_tex(float(cell.row_weights.sum()))}"]
+    lines += [rf"\textstyle\sum_m A_{{{i},m}} = {tex(float(cell.row_weights.sum()))}"]
     _formula(*lines)
     _draw(
         narrow,
@@ -344,11 +345,11 @@ def _weighted_sum(run: Pass, cell: Steps, narrow: bool) -> None:
     i = cell.i + 1
     show.line("Every value counts as much as its weight says; their sum is what the head hands on for this query.")
     terms = cell.weighted_values[:, 0]
-    total = _shortened(terms, cell.head_output[0], narrow, keep=[cell.j])
+    total = shortened(terms, cell.head_output[0], narrow, keep=[cell.j])
     _formula(
         rf"o_{{{i},1}}^{{({cell.h + 1})}} = \textstyle\sum_{{m=1}}^{{{len(terms)}}} A_{{{i},m}}\, v_{{m,1}}",
-        *_products(zip(cell.row_weights, run.trace.v[0, cell.h, :, 0], strict=True), total, narrow),
-        *_sum(r"\phantom{q}", total, narrow, cell.j, f"key {cell.j + 1}"),
+        *products(zip(cell.row_weights, run.trace.v[0, cell.h, :, 0], strict=True), total, narrow),
+        *summed(r"\phantom{q}", total, narrow, cell.j, f"key {cell.j + 1}"),
     )
     key = _outline_row(cell.j, dashed=True)
     weights = cell.row_weights[:, None]
@@ -385,7 +386,7 @@ def _output(run: Pass, cell: Steps, narrow: bool) -> None:
     )
     with_bias = run.weights.b_o is not None
     terms = [*cell.contributions[:, 0], *([cell.b_o[0]] if with_bias else [])]
-    total = _shortened(terms, cell.output[0], narrow, keep=[cell.h])
+    total = shortened(terms, cell.output[0], narrow, keep=[cell.h])
     bias = " + b_o" if with_bias else ""
     _formula(
         rf"\mathrm{{concat}}_{{{i}}} = [\,o_{{{i}}}^{{(1)}}"
@@ -393,7 +394,7 @@ def _output(run: Pass, cell: Steps, narrow: bool) -> None:
         + r"\,]",
         rf"y_{{{i}}} = \mathrm{{concat}}_{{{i}}}\, W_o{bias}"
         rf" = \textstyle\sum_{{n=1}}^{{{H}}} o_{{{i}}}^{{(n)}}\, W_o^{{(n)}}{bias}",
-        *_sum(rf"y_{{{i},1}}", total, narrow, cell.h, f"head {cell.h + 1}"),
+        *summed(rf"y_{{{i},1}}", total, narrow, cell.h, f"head {cell.h + 1}"),
     )
     own = Outline(columns=cell.columns)
     _draw(narrow, "concat", Matrix(cell.concat[None], f"concat, row {i}", ("1", "D"), outlines=(own,)))
@@ -475,86 +476,17 @@ def numbers(run: Pass, cell: Steps) -> None:
         )
 
 
-def _shortened(terms: Iterable[float], total: float, narrow: bool, keep: Sequence[int] = ()) -> WrittenSum:
-    """A sum with its first and last terms, fewer on a phone, and those of `keep`."""
-    before, after = (1, 1) if narrow else (3, 2)
-    return written_sum(terms, float(total), before=before, after=after, keep=keep)
-
-
 def _draw(narrow: bool, key: str, *shown: Matrix) -> None:
     width = _NARROW_WIDTH if narrow else figures.MATRICES_WIDTH
-    figure = figures.matrices(shown, width=width, stacked=narrow, theme=show.theme())
-    alt = figures.describe_matrices(shown)
-    show.note_chart(figure, key=f"matrices_{key}", alt=alt, title=", ".join(matrix.name for matrix in shown))
-    st.plotly_chart(
-        ReadyFigure(figure),
-        key=f"matrices_{key}",
-        alt=alt,
-        config=figures.CHART_CONFIG,
-        theme=None,
-        width=width,
-    )
+    draw = partial(figures.matrices, shown, width=width, stacked=narrow)
+    title = ", ".join(matrix.name for matrix in shown)
+    show.chart(draw, key=f"matrices_{key}", alt=figures.describe_matrices(shown), title=title, width=width)
 
 
 def _formula(*lines: str) -> None:
     """Formulas of ours, one below the other. Tokens never come here: they are named by their position."""
     for line in lines:
         st.latex(line, width="content")
-
-
-def _row_of(name: str, values: Array, narrow: bool) -> str:
-    """A vector with its first and last numbers."""
-    shown = [_tex(value) for value in values]
-    most = 2 if narrow else 5
-    if len(shown) > most + 2:
-        shown = [*shown[:most], r"\cdots", shown[-1]]
-    joined = r",\; ".join(shown)
-    return rf"{name} = (\,{joined}\,)"
-
-
-def _sum(start: str, total: WrittenSum, narrow: bool, own: int | None = None, name: str = "") -> list[str]:
-    """start = a + b - c + (so many more) ... = total, in lines; own: the number of a term called `name` below it."""
-    items = [_part(part, name if part.first == own else "") for part in total.parts]
-    signed = [f"{{}} - {item[1:]}" if item.startswith("-") else f"{{}} + {item}" for item in items]
-    signed[0] = f"{start} = {items[0]}"
-    if len(items) > 1:
-        signed.append(f"= {_tex_of(total.total)}")
-    each = 3 if narrow else 7
-    lines = [" ".join(signed[at : at + each]) for at in range(0, len(signed), each)]
-    return [lines[0], *(rf"\phantom{{q {'' if line.startswith('=') else '= '}}} {line}" for line in lines[1:])]
-
-
-def _part(part: Part, name: str) -> str:
-    name = f"{part.count} more" if part.count > 1 else name
-    text = _tex_of(part.text)
-    return rf"\underbrace{{({text})}}_{{\text{{{name}}}}}" if name else text
-
-
-def _products(pairs: Iterable[tuple[float, float]], total: WrittenSum, narrow: bool) -> list[str]:
-    """= a b + c d + ..., in lines: each written term of a sum of products as its two factors."""
-    factors = list(pairs)
-    written_out = [
-        r"\cdots" if part.count > 1 else rf"{_factor(factors[part.first][0])} \cdot {_factor(factors[part.first][1])}"
-        for part in total.parts
-    ]
-    each = 1 if narrow else 4
-    lines = [" + ".join(written_out[at : at + each]) for at in range(0, len(written_out), each)]
-    return [rf"\phantom{{q}} = {lines[0]}", *(rf"\phantom{{q = }} {{}} + {line}" for line in lines[1:])]
-
-
-def _tex(value: float) -> str:
-    return _tex_of(written(float(value)))
-
-
-def _tex_of(number: str) -> str:
-    mantissa, _, power = number.partition("e")
-    return rf"{mantissa} \cdot 10^{{{int(power)}}}" if power else mantissa
-
-
-def _factor(value: float) -> str:
-    """A number as a factor: with brackets if it is negative."""
-    shown = _tex(value)
-    return f"({shown})" if shown.startswith("-") else shown
 
 
 def _outline_row(at: int, *, dashed: bool = False) -> Outline:

@@ -28,13 +28,22 @@ def report():
     maps = figures.head_maps(weights, TOKENS, TOKENS, names=names, allowed=masks.causal(T, T).allowed[0])
     bars = pictures.bars(np.arange(float(T)), TOKENS, word="length of the change")
     rows = tuple((f"{n} {token}", n / 7) for n in range(12) for token in TOKENS)
+    lost = ("Head", "On forbidden keys before", "Entropy before, bits", "Entropy now, bits", "Rows without key")
+    tables = (
+        Table("Numbers", ("position", "change"), rows),
+        Table("Lost", lost, (("Head 16", -0.25, 1.25, 0.5, 12),)),
+        Table("Shares", ("Position", *(f"Head {h}" for h in range(9, 17))), (("12 because", *[-0.0625] * 8),)),
+        Table("Steps", ("n", "Word", *(f"Head {h}" for h in range(6))), ((1, "zwei", *["thousand 0.99"] * 6),)),
+        Table("Order", ("Position", "Change"), ((f"3 {plain_label(TOKENS[1])}", 0.5),)),
+        Table("All", ("n",), ((1,),), folded=True),
+    )
     return Report(
         title="Restricted heads",
         settings=(("Text", " ".join(TOKENS)), ("Heads", "2")),
         link=f"https://headlight.example/?text={'a' * 300}",
         notes=(EVIL,),
         pictures=(Picture("Maps", pictures.svg(maps), "two maps"), Picture("Change", bars, EVIL)),
-        tables=(Table("Numbers", ("position", "change"), rows), Table("All", ("n",), ((1,),), folded=True)),
+        tables=tables,
         findings=(Section("What changed", (f"The output of {EVIL} changed most.",)),),
         own_words=f"{EVIL}\n\n\u0645\u0631\u062d\u0628\u0627 " + "\u4f60\u597d " * 5_000,
     )
@@ -67,6 +76,31 @@ def test_the_report_shows_its_pictures_and_runs_nothing(opened):
 def test_nothing_is_wider_than_the_window(opened, width):
     opened.set_viewport_size({"width": width, "height": 800})
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_a4_a_short_name_stays_on_its_line_and_no_table_makes_the_page_shrink(opened):
+    opened.set_viewport_size({"width": 672, "height": 950})  # 210 mm less the margins
+    opened.emulate_media(media="print")
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 672
+    for name in ("Head 16", "12 because"):
+        cell = opened.get_by_role("cell", name=name, exact=True)
+        height, line = cell.evaluate(
+            "cell => [cell.firstChild.getBoundingClientRect().height, parseFloat(getComputedStyle(cell).fontSize)]"
+        )
+        assert height < 2 * line
+
+
+def test_a_position_stands_before_its_word_in_any_script(opened):
+    cell = opened.get_by_role("heading", name="Order").locator("xpath=..").locator("td bdi").first
+    number, word = cell.evaluate(
+        """cell => [[0, 1], [3, 5]].map(([start, end]) => {
+          const range = document.createRange();
+          range.setStart(cell.firstChild, start);
+          range.setEnd(cell.firstChild, end);
+          return range.getBoundingClientRect().left;
+        })"""
+    )
+    assert number < word
 
 
 def test_the_report_prints_on_a4_without_cutting_a_picture(opened):

@@ -156,8 +156,21 @@ def test_ticked_positions_and_heads_off_travel_in_the_address(open_page):
     found = parse_qs(urlsplit(page.url).query)
     assert found["restrict"] == ["Ticked"]
     assert "ticks" not in found  # as in equal blocks, which is the default
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Tick positions").click()
+    grid = page.get_by_test_id("stPopoverBody").locator("canvas").first
+    size = grid.bounding_box()
+    assert size is not None
+    row = size["height"] / 3  # names, head 1, head 2
+    page.mouse.click(size["x"] + size["width"] - 8, size["y"] + 1.5 * row)  # beside the box of D
+    page.keyboard.press("Enter")
+    page.get_by_text("The restriction forbids 20 of 32 cells").wait_for()
+    page.keyboard.press("ArrowLeft")  # C, with the same table before the editor as at first
+    page.keyboard.press("Enter")
+    page.get_by_text("The restriction forbids 16 of 32 cells").wait_for()
+    page.wait_for_function("() => location.search.includes('ticks=')")
     page.goto(page.url)
-    page.get_by_text("The restriction forbids 24 of 32 cells").wait_for()
+    page.get_by_text("The restriction forbids 16 of 32 cells").wait_for()
 
 
 @pytest.mark.slow
@@ -172,15 +185,20 @@ def test_many_seeds_show_progress_and_can_be_stopped(open_page):
     page.locator(PLOT).nth(1).wait_for()
     expect(page.get_by_text("Over 200 seeds: the box")).to_have_count(0)
     page.get_by_role("button", name="Go on after").click()
+    expect(page.get_by_test_id("stTabs").get_by_role("button", name="Stop")).to_be_visible()
+    tab(page, "Output")  # and back while it runs
+    page.get_by_text("How far each output moved").wait_for()
+    tab(page, "Many seeds")
     expect(page.get_by_text("Over 200 seeds: the box")).to_be_visible(timeout=60_000)
     expect(page.get_by_text("Stopped after")).to_have_count(0)
+    assert page.get_by_test_id("stException").count() == 0
 
 
 def test_a_class_predicts_first_by_the_link(open_page):
     page = open_page(text="A B C D", predict="true", **DAY_28)
     page.get_by_role("button", name="Reveal").wait_for()
     assert page.get_by_text("The restriction forbids").count() == 0
-    page.get_by_role("combobox", name="Which output changes most?").click()
+    page.get_by_role("combobox", name="Which output changes most, by its length?").click()
     page.get_by_role("option", name="2 B").click()
     page.get_by_role("button", name="Reveal").click()
     expect(page.get_by_text("You said 2 B: as measured.")).to_be_visible()
