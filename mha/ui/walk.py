@@ -221,7 +221,7 @@ def _projected(
 def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
     i, j = cell.i + 1, cell.j + 1
     show.line(
-        "How well does the label fit the question? Each number of q times the number of k below it, all added up."
+        "How well does the key fit the query? Each number of q times the number of k below it, all added up."
     )
     total = shortened(cell.products, cell.raw, narrow)
     _formula(

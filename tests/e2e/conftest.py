@@ -101,3 +101,14 @@ def page(used_context: BrowserContext) -> Iterator[Page]:
 def address(server: str) -> Callable[..., str]:
     """The address of the first page with these settings."""
     return lambda **settings: f"{server}/?{urlencode(settings, quote_via=quote)}"
+
+
+@pytest.fixture
+def open_page(page: Page, server: str) -> Callable[..., Page]:
+    """A page by its own address with these settings."""
+
+    def opened(name: str, **settings: object) -> Page:
+        page.goto(f"{server}/{name}?{urlencode(settings, quote_via=quote)}")
+        return page
+
+    return opened

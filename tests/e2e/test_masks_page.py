@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from urllib.parse import quote, urlencode
 
 import numpy as np
 import pytest
@@ -40,17 +39,6 @@ CELL = """([panel, i, j]) => {
   const box = plot.querySelector('.nsewdrag').getBoundingClientRect();
   return [box.left + xaxis.d2p(map.x0 + j), box.top + yaxis.d2p(map.y0 + i)];
 }"""
-
-
-@pytest.fixture
-def open_page(page, server):
-    """A page by its own address with these settings."""
-
-    def opened(name: str, **settings: object) -> Page:
-        page.goto(f"{server}/{name}?{urlencode(settings, quote_via=quote)}")
-        return page
-
-    return opened
 
 
 def masks_page(open_page, **settings: object) -> Page:

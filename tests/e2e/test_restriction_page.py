@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -30,17 +30,6 @@ MAPS = """(part) => {
     return Array.from({length: height}, (_, i) => numbers.slice(i * width, (i + 1) * width));
   });
 }"""
-
-
-@pytest.fixture
-def open_page(page, server):
-    """The page by its own address with these settings."""
-
-    def opened(**settings: object) -> Page:
-        page.goto(f"{server}/restriction?{urlencode(settings, quote_via=quote)}")
-        return page
-
-    return opened
 
 
 def made(text: str) -> Restriction:
@@ -114,7 +103,7 @@ def test_the_exercise_from_a_fresh_start(page, server):
 
 @pytest.mark.slow
 def test_the_first_screen_shows_the_text_and_all_maps(open_page):
-    page = open_page()
+    page = open_page("restriction")
     plot = page.locator(PLOT).first
     plot.locator(".heatmaplayer image").first.wait_for()
     expect(page.get_by_role("textbox", name="Your text")).to_be_in_viewport()
@@ -127,7 +116,7 @@ def test_the_first_screen_shows_the_text_and_all_maps(open_page):
 
 
 def test_the_hover_of_a_forbidden_cell_names_the_restriction(open_page):
-    page = open_page(text="A B C D", **DAY_28)
+    page = open_page("restriction", text="A B C D", **DAY_28)
     assert_painted(page, made("A B C D"))
     # head 1, restricted: query A may not look at key D
     place = page.evaluate(
@@ -147,7 +136,7 @@ def test_the_hover_of_a_forbidden_cell_names_the_restriction(open_page):
 
 @pytest.mark.slow
 def test_ticked_positions_and_heads_off_travel_in_the_address(open_page):
-    page = open_page(text="A B C D", restrict="Ticked", **DAY_28)
+    page = open_page("restriction", text="A B C D", restrict="Ticked", **DAY_28)
     assert_painted(page, made("A B C D"))
     page.get_by_role("button", name="All heads on").click()
     page.get_by_role("button", name="Head 2").click()
@@ -177,7 +166,7 @@ def test_ticked_positions_and_heads_off_travel_in_the_address(open_page):
 def test_many_seeds_show_progress_and_can_be_stopped(open_page):
     # large enough to take a few seconds
     text = " ".join(f"word{i}" for i in range(60))
-    page = open_page(text=text, heads=16, width=256, restrict_view="Many seeds")
+    page = open_page("restriction", text=text, heads=16, width=256, restrict_view="Many seeds")
     page.get_by_role("button", name="Run 200 seeds").click()
     expect(page.get_by_text("of 200 seeds")).to_be_visible()
     page.get_by_test_id("stTabs").get_by_role("button", name="Stop").click()
@@ -195,7 +184,7 @@ def test_many_seeds_show_progress_and_can_be_stopped(open_page):
 
 
 def test_a_class_predicts_first_by_the_link(open_page):
-    page = open_page(text="A B C D", predict="true", **DAY_28)
+    page = open_page("restriction", text="A B C D", predict="true", **DAY_28)
     page.get_by_role("button", name="Reveal").wait_for()
     assert page.get_by_text("The restriction forbids").count() == 0
     page.get_by_role("combobox", name="Which output changes most, by its length?").click()

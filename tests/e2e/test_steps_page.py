@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, urlencode
 
 import numpy as np
 import pytest
@@ -26,11 +25,11 @@ def trace_of(text, *, seed=0):
 
 
 @pytest.fixture
-def open_steps(page, server):
+def open_steps(open_page):
     """Opens the page by its own link."""
 
     def opened(**settings):
-        page.goto(f"{server}/steps?{urlencode(settings, quote_via=quote)}")
+        page = open_page("steps", **settings)
         page.wait_for_selector("h4.hl-step")
         expect(page).to_have_title(re.compile("Steps"))
 

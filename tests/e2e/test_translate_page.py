@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, urlencode
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from mha.translator.evaluate import Head, accuracy, sample
 from mha.translator.model import Translator
@@ -17,24 +16,13 @@ from tests.e2e.plots import PLOT
 NUMBER, HEAD = 321, Head("cross", 2)
 
 
-@pytest.fixture
-def open_page(page, server):
-    """The page by its own address with these settings."""
-
-    def opened(**settings: object) -> Page:
-        page.goto(f"{server}/translate?{urlencode(settings, quote_via=quote)}")
-        return page
-
-    return opened
-
-
 def test_a_crossing_step_by_step_and_a_head_switched_off(open_page):
     model = Translator(load(shipped("one_head")))
     [without] = model.translate([english_words(NUMBER)], HEAD.off())
     assert without.words != german_words(NUMBER)  # else there would be nothing to see
     left = int(accuracy(model, sample(), HEAD.off()).right.sum())
 
-    page = open_page(weights="one head", number="7")
+    page = open_page("translate", weights="one head", number="7")
     field = page.get_by_role("textbox", name="A number")
     field.fill("three hundred twenty one")
     expect(page.get_by_text("becomes “drei hundert ein und zwanzig”: right.")).to_be_visible()
@@ -56,7 +44,7 @@ def test_a_crossing_step_by_step_and_a_head_switched_off(open_page):
 
 
 def test_what_is_no_number_is_said_and_nothing_is_drawn(open_page):
-    page = open_page()
+    page = open_page("translate")
     page.locator(PLOT).first.wait_for()
     page.get_by_role("textbox", name="A number").fill("twenty eleven")
     expect(page.get_by_text('after "twenty", got "eleven"')).to_be_visible()
@@ -65,7 +53,7 @@ def test_what_is_no_number_is_said_and_nothing_is_drawn(open_page):
 
 @pytest.mark.slow
 def test_the_first_screen_shows_the_text_and_all_maps(open_page):
-    page = open_page(number="121121")  # the longest
+    page = open_page("translate", number="121121")  # the longest
     page.locator(PLOT).first.locator(".heatmaplayer image").first.wait_for()
     expect(page.get_by_role("textbox", name="A number")).to_be_in_viewport()
     lowest = page.evaluate(
@@ -79,5 +67,5 @@ def test_the_first_screen_shows_the_text_and_all_maps(open_page):
 @pytest.mark.slow
 def test_the_restriction_page_leads_here(page, server):
     page.goto(f"{server}/restriction")
-    page.get_by_role("link", name="a trained translator").click()
+    page.get_by_role("link", name="The same with heads that learned: a translator").click()
     expect(page.get_by_text("becomes “zwei hundert vier und dreißig”: right.")).to_be_visible()
