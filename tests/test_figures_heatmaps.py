@@ -327,6 +327,21 @@ def test_on_a_phone_every_panel_has_its_scale_elsewhere_each_scale_stands_once(w
     assert sum(trace["name"] == "scale" for trace in shown["data"]) == scales
 
 
+@pytest.mark.parametrize("heads", [1, 2, 3, 8])
+@pytest.mark.parametrize("width", [340, 820])
+def test_no_word_stands_outside_where_plotly_would_drop_it(width, heads):
+    for T in range(1, 40):
+        tokens = [str(i) for i in range(T)]
+        values = some_weights(heads, T, T)
+        panels = [Panel("Before", values), Panel("After", values), Panel("By", values, "difference")]
+        shown = stacked_maps(panels, tokens, tokens, names=[f"Head {m + 1}" for m in range(heads)], width=width)
+        words = next(trace for trace in shown["data"] if trace["name"] == "words")
+        for axis in "xy":
+            low, high = sorted(shown["layout"][f"{axis}axis"]["range"])
+            assert low <= min(words[axis])
+            assert max(words[axis]) <= high
+
+
 def test_weights_have_the_same_scale_whatever_they_are():
     for values in (some_weights(), some_weights() / 1000):
         axis = figure(values)["layout"]["coloraxis"]

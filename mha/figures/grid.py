@@ -123,7 +123,8 @@ class Grid:
             between = _BETWEEN_SCALES / self.cell_height
             high = (high - (count - 1) * between) / count
             top += place * (high + between)
-        lower = top + min(high, _LONGEST_SCALE / self.cell_height)
+        # Plotly drops the number at its end if rounding puts it below the maps
+        lower = min(top + min(high, _LONGEST_SCALE / self.cell_height), self.lower_edge)
         return left, left + _SCALE_THICKNESS / self.cell_width, top, lower
 
     @property

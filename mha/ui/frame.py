@@ -33,6 +33,8 @@ STYLES = """<style>
 .hl-small { display: block; width: 64px; }
 /* What a rule is set to stands as high as the button that changes it, and does not move when the rule is switched. */
 [class*="st-key-card_"] p.hl-quiet { padding: .5rem 0; }
+/* Whole numbers that may be typed wrongly to be told so, but are never to be nothing. */
+[data-testid="stNumberInputClearButton"] { display: none; }
 .hl-who { padding-left: 1.1em; margin: 0; opacity: .75; font-size: .9rem; overflow-wrap: anywhere; }
 .hl-weight { font-variant-numeric: tabular-nums; opacity: .75; }
 </style>"""

@@ -220,9 +220,7 @@ def _projected(
 
 def _dot_product(run: Pass, cell: Steps, narrow: bool) -> None:
     i, j = cell.i + 1, cell.j + 1
-    show.line(
-        "How well does the key fit the query? Each number of q times the number of k below it, all added up."
-    )
+    show.line("How well does the key fit the query? Each number of q times the number of k below it, all added up.")
     total = shortened(cell.products, cell.raw, narrow)
     _formula(
         rf"q_{{{i}}} \cdot k_{{{j}}} = \textstyle\sum_{{m=1}}^{{{cell.d_k}}} q_{{{i},m}}\, k_{{{j},m}}",
