@@ -8,12 +8,15 @@ from mha.ui.take_away import Taken
 
 def steps(settings: controls.Settings) -> Callable[[], Taken]:
     tokens = controls.tokens(settings)
-    with walk.introduction():
-        causal = controls.causal()
+    places = walk.places()
+    with places.walk:
+        causal = controls.causal("Causal")
+        step = walk.choose_step()
     with compute.errors_shown():
         run = compute.self_attention(tokens, settings.model, causal=causal)
-    cell = walk.choose(run)
-    walk.step_by_step(run, cell, settings.model)
+    with places.cell:
+        cell = walk.choose(run)
+    walk.step_by_step(run, cell, settings.model, step)
     walk.numbers(run, cell)
     return lambda: take_away.of_text(run, settings.model)
 

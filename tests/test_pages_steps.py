@@ -121,10 +121,9 @@ def test_no_key_left_is_said_and_nothing_is_divided_by_zero():
         mask = masks.combine(masks.valid_lens([0], 3), shape=(1, 2, 3, 3))
         trace = attend(X, X, X, weights, mask=mask)
         run = compute.Pass(tokens, X, weights, mask, trace)
-        walk.step_by_step(run, steps(X, X, X, weights, trace, mask=mask, h=1, i=1, j=2), model)
+        walk.step_by_step(run, steps(X, X, X, weights, trace, mask=mask, h=1, i=1, j=2), model, None)
 
     app = AppTest.from_function(page, default_timeout=30)
-    app.query_params["all_steps"] = "true"
     app.run()
     assert_fine(app)
     assert html(app).count("Query 2 has no key left") == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,7 @@ h4.hl-step { margin: .6rem 0 0; padding: 0; }
 @media print {
   @page { size: A4; margin: 12mm; }
   .stSidebar, .stAppHeader, header, .stToast, .st-key-text_row, .st-key-cell_choice, .st-key-walk,
-  .st-key-causal_row, .st-key-numbers { display: none !important; }
+  .st-key-numbers { display: none !important; }
   .hl-on-paper { display: block; }
   html, body, #root, #root > *, #root > * > *, .stApp,
   .stApp > *, .stMain, .stAppViewContainer { position: static !important; overflow: visible !important;
@@ -86,55 +87,62 @@ DARK_ON_PAPER = """<style>
 </style>"""
 
 
-def introduction() -> DeltaGenerator:
-    """What the page shows, in one sentence, and the page's own styles; what is drawn inside stands beside it."""
+class Places(NamedTuple):
+    """Where the controls stand: below each other, in few lines, so that a projector shows the matrices too."""
+
+    cell: DeltaGenerator
+    walk: DeltaGenerator
+
+
+def places() -> Places:
+    """The page's own styles, and the rows of its controls."""
     st.html(STYLES + DARK_ON_PAPER if show.theme() == "dark" else STYLES)
-    row = st.container(key="causal_row", horizontal=True, vertical_alignment="center", gap="medium")
-    with row:
-        show.line(
-            "One cell of a map, followed from the tokens' numbers to the output. Every number is the real one.",
-            quiet=True,
-        )
-    return row
+    return Places(
+        st.container(key="cell_choice", horizontal=True, vertical_alignment="bottom", gap="medium"),
+        st.container(key="walk", horizontal=True, vertical_alignment="center", gap="medium"),
+    )
 
 
 def choose(run: Pass) -> Steps:
     """The cell that is followed: a head, a query and a key."""
-    with st.container(key="cell_choice", horizontal=True, vertical_alignment="bottom", gap="medium"):
-        h = maps.choose_head(run)
-        i = maps.choose_token(run, "Query: the token that looks", "query")
-        j = maps.choose_token(run, "Key: what it looks at", "key_at", default=1)
+    h = maps.choose_head(run)
+    i = maps.choose_token(run, "Query: the token that looks", "query")
+    j = maps.choose_token(run, "Key: what it looks at", "key_at", default=1)
     with compute.errors_shown():
         return steps(run.X, run.X, run.X, run.weights, run.trace, mask=run.mask, h=h, i=i, j=j)
 
 
-def step_by_step(run: Pass, cell: Steps, model: Model) -> None:
-    """One step by the slider, or all of them in order."""
-    with st.container(key="walk", horizontal=True, vertical_alignment="center", gap="medium"):
-        all_steps = address.bound(
-            st.toggle, "All steps", key="all_steps", help="Shows all nine in order, as for printing the page."
-        )
-        step = address.bound(
-            st.slider,
-            "Step",
-            key="step",
-            min_value=1,
-            max_value=len(NAMES),
-            value=1,
-            disabled=all_steps,
-            help="From the tokens' numbers (1) to the output (9); the arrow keys move it too.",
-        )
+def choose_step() -> int | None:
+    """One step by the slider, counted from 1; None is all of them."""
+    all_steps = address.bound(
+        st.toggle, "All steps", key="all_steps", help="Shows all nine in order, as for printing the page."
+    )
+    step: int = address.bound(
+        st.slider,
+        "Step",
+        key="step",
+        min_value=1,
+        max_value=len(NAMES),
+        value=1,
+        disabled=all_steps,
+        help="From the tokens' numbers (1) to the output (9); the arrow keys move it too.",
+    )
+    return None if all_steps else step
+
+
+def step_by_step(run: Pass, cell: Steps, model: Model, step: int | None) -> None:
+    """One step, or all of them in order."""
     with st.container(key="trail", gap="xsmall"):
-        _trail(None if all_steps else step)
+        _trail(step)
         _which_cell(run, cell, model)
         narrow = browser.is_narrow()
-    for n in range(1, len(NAMES) + 1) if all_steps else (step,):
+    for n in (step,) if step else range(1, len(NAMES) + 1):
         with st.container(key=f"step_part_{n}", gap="xsmall"):
             st.html(f'<h4 class="hl-step">{n} · {TITLES[n - 1]}</h4>')
             _STEPS[n - 1](run, cell, narrow)
     show.line(
-        "Numbers are written rounded to four digits, with more in a sum where it needs them to add up as written; "
-        "they are computed with all digits, and are those of the maps.",
+        "Every number is the real one, computed with all digits and the same as in the maps. It is written rounded to "
+        "four digits, with more in a sum where it needs them to add up as written.",
         quiet=True,
     )
 
@@ -150,7 +158,7 @@ def _trail(here: int | None) -> None:
 def _which_cell(run: Pass, cell: Steps, model: Model) -> None:
     query, key = show.quoted(run.tokens[cell.i]), show.quoted(run.tokens[cell.j])
     st.html(
-        f'<p class="hl-line">{show.swatch(figures.HEAD_COLOURS[cell.h])}<b>Head {cell.h + 1}</b>: '
+        f'<p class="hl-line">{show.swatch(figures.HEAD_COLOURS[cell.h])}<b>One cell of head {cell.h + 1}</b>: '
         f"query {query} ({cell.i + 1}, solid frames), key {key} ({cell.j + 1}, dashed frames), "
         f"weight <b>{written(cell.weight)}</b>.</p>"
         f'<p class="hl-line hl-quiet hl-on-paper">Headlight: {len(run.tokens)} tokens, width {model.d_model}, '
