@@ -21,7 +21,7 @@ def translate(settings: controls.Settings) -> Callable[[], Taken]:
         chosen = translate_controls.choose()
         number = translate_text.number(settings.text)
         run = translate_run.translated(number, chosen)
-    translate_worth.measured(run)
+        translate_worth.measured(run)  # of weights that are not ours, other numbers may fail where this one did not
     step = translate_controls.choose_step(run)
     shown = run.at(step)
     views.open_one(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -354,6 +355,24 @@ def test_only_a_whole_translation_can_be_asked_for() -> None:
 def test_restrictions_that_do_not_fit_are_refused(restriction: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         translator().translate(TEXTS, Rules(cross=(restriction,)))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("encoder.feed_forward.W_2", "expected encoder.feed_forward not to overflow, got "),
+        ("decoder.feed_forward.W_2", "expected decoder.feed_forward not to overflow, got "),
+        ("output.W", "expected scores of the next word not to overflow, got "),
+    ],
+)
+def test_weights_that_overflow_are_refused_and_give_no_words(name: str, message: str) -> None:
+    given = translator().weights
+    huge = np.full_like(given.arrays[name], np.finfo(np.float64).max)
+    ours = Translator(replace(given, arrays={**given.arrays, name: huge}))
+    with pytest.raises(ValueError, match=message):
+        ours.translate(TEXTS)
+    with pytest.raises(ValueError, match=message):
+        ours.would_produce(TEXTS, [("ein", END)] * len(TEXTS))
 
 
 def test_the_sample_is_translated_and_a_batch_of_one_too() -> None:

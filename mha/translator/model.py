@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mha import masks
-from mha.arrays import Array, Booleans, Integers
+from mha.arrays import Array, Booleans, Integers, refuse_where
 from mha.attention import Trace, attend
 from mha.embedding import sinusoidal_positions
 from mha.translator.restrictions import FREE, Places, Restriction, Rules
@@ -183,9 +183,7 @@ class Translator:
         normed = self._norm("cross.attention_norm", y)
         cross = attend(normed, memory, memory, self._attentions["cross"], mask=cross_mask)
         y = self._feed_forward("decoder", y + cross.output)
-        arrays = self.weights.arrays
-        scores = self._norm("decoder.final_norm", y) @ arrays["output.W"] + arrays["output.b"]
-        return scores, own_attention, Attention(cross, cross_mask, normed, memory)
+        return self._next_word(y), own_attention, Attention(cross, cross_mask, normed, memory)
 
     def _embedded(self, side: str, ids: Integers) -> Array:
         return self.weights.arrays[f"{side}.embedding"][ids] + sinusoidal_positions(ids.shape[1], self.weights.d_model)
@@ -197,12 +195,23 @@ class Translator:
         scaled = centred / np.sqrt(variance + NORM_EPSILON)
         return scaled * self.weights.arrays[f"{name}.gain"] + self.weights.arrays[f"{name}.shift"]
 
+    @np.errstate(over="ignore", invalid="ignore")  # refused by its place, as `attend` does
     def _feed_forward(self, name: str, x: Array) -> Array:
         """x + max(0, norm(x) W_1 + b_1) W_2 + b_2."""
         W_1, b_1, W_2, b_2 = (
             self.weights.arrays[f"{name}.feed_forward.{part}"] for part in ("W_1", "b_1", "W_2", "b_2")
         )
-        return x + np.maximum(self._norm(f"{name}.feed_forward_norm", x) @ W_1 + b_1, 0) @ W_2 + b_2
+        y = x + np.maximum(self._norm(f"{name}.feed_forward_norm", x) @ W_1 + b_1, 0) @ W_2 + b_2
+        refuse_where(~np.isfinite(y), y, f"expected {name}.feed_forward not to overflow")
+        return y
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _next_word(self, y: Array) -> Array:
+        """norm(y) W + b: the scores of all words (B, rows, V)."""
+        arrays = self.weights.arrays
+        scores = self._norm("decoder.final_norm", y) @ arrays["output.W"] + arrays["output.b"]
+        refuse_where(~np.isfinite(scores), scores, "expected scores of the next word not to overflow")
+        return scores
 
     def _translation(self, ids: Integers, ended: bool) -> Translation:
         words = tuple(self.weights.target_words[i] for i in ids)
