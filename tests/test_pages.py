@@ -217,6 +217,28 @@ def test_a_link_names_the_settings_of_its_own_page_alone():
     assert set(parse_qs(urlsplit(app.code[0].value).query)) == cold
 
 
+@pytest.mark.parametrize(
+    ("said", "seed", "is_used"),
+    [("007", 7, True), ("0" * 9, 0, True), ("-1", 0, False), ("9" * 5_000, 0, False), ("", 0, False), ("٣", 0, False)],
+)
+def test_a_number_of_a_settings_file_is_used_if_it_is_within_the_range(said, seed, is_used):
+    def script(said):
+        import streamlit as st
+
+        from mha.ui import address
+
+        address.read("Heads")
+        if "seed" not in st.session_state:
+            address.open_settings({"seed": said})
+        address.bound(st.number_input, "Seed", key="seed", min_value=0, max_value=9, value=0)
+        st.session_state["ignored"] = address.ignored()
+
+    app = AppTest.from_function(script, args=(said,)).run()
+    assert_fine(app)
+    assert app.number_input(key="seed").value == seed
+    assert (app.session_state["ignored"] == []) == is_used
+
+
 @pytest.mark.parametrize("origin", ["link", "file"])
 def test_what_cannot_be_used_is_blamed_on_where_it_came_from(monkeypatch, origin):
     monkeypatch.setattr(st, "session_state", {})

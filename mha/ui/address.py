@@ -77,7 +77,10 @@ def take_opened(key: str, options: Mapping[str, Any], widget: Callable[..., Any]
         values = [said.lower() == "true"] if said.lower() in ("true", "false") else []
     elif widget in (st.number_input, st.slider):
         low, high = options["min_value"], options["max_value"]
-        values = [int(said)] if said.isascii() and said.isdigit() and low <= int(said) <= high else []
+        digits = said.lstrip("0") or "0"
+        # Python reads no number of thousands of digits, so their count is looked at first
+        is_short = said.isascii() and said.isdigit() and len(digits) <= len(str(high))
+        values = [int(digits)] if is_short and low <= int(digits) <= high else []
     else:
         values = [said]
     if values:
