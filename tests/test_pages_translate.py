@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 from functools import cache
+from html import unescape
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from mha.translator import weights as weights_module
@@ -19,7 +23,7 @@ from mha.translator.numbers import english_words
 from mha.translator.reading import read_number
 from mha.translator.restrictions import FirstWords, HeadPositions, HeadsOff, Rules, Window
 from mha.translator.split import is_held_out
-from mha.translator.weights import drawn_like, load, shipped
+from mha.translator.weights import drawn_like, load, save_bytes, shipped
 from mha.ui import translate_run
 from mha.ui.translate_controls import read_places
 from tests.samples import run_python
@@ -177,6 +181,23 @@ def test_positions_that_cannot_be_are_refused(typed):
     assert "expected positions" in html(app)
 
 
+def test_positions_that_cannot_be_take_no_other_control_along():
+    app = page(limit="Own positions", head_places="1,2; 3-", heads_off="cross2", predict="true")
+    assert_fine(app)
+    assert 'got "3-"' in unescape(html(app))
+    assert app.toggle(key="predict").value
+    link = parse_qs(urlsplit(app.code[0].value).query)
+    assert (link["heads_off"], link["predict"], link["head_places"]) == (["cross2"], ["true"], ["1,2; 3-"])
+
+
+@pytest.mark.parametrize("codes", ["cross2,cross1", "cross1,cross1", "cross1,cross9", "Cross1", ","])
+def test_what_a_link_says_of_heads_off_is_used_or_said_to_be_of_no_use(codes):
+    app = page(heads_off=codes)
+    assert_fine(app)
+    assert f"heads_off = {codes} (heads_off is left out)" in html(app)
+    assert "500 of 500 held-out numbers come out right." in html(app)
+
+
 def test_positions_are_read_from_one_and_kept_from_zero():
     assert read_places("1, 3 ; 2-4;") == ((0, 2), (1, 2, 3), ())
 
@@ -282,6 +303,29 @@ def test_damaged_weights_are_said_and_other_pages_work(contents, monkeypatch, tm
     heads = opened(ROOT / "pages" / "heads.py")
     assert_fine(heads)
     assert heads.get("plotly_chart")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"longest_source": 4}, "expected sources of 1 to 4 words, got"),
+        ({"longest_target": 5}, "expected produced of 1 to 6 words, got"),
+        ({"target_words": ("dreißig", "dreissig")}, "words that the model knows, got 'dreißig'"),
+    ],
+)
+def test_weights_that_cannot_judge_every_number_are_said(changed, said, monkeypatch, tmp_path):
+    given = load(shipped("shared"))
+    if "target_words" in changed:  # one word for another
+        word, other = changed["target_words"]
+        changed = {"target_words": tuple(other if one == word else one for one in given.target_words)}
+    (tmp_path / "shared.safetensors").write_bytes(save_bytes(replace(given, **changed)))
+    monkeypatch.setattr(weights_module, "_FOLDER", tmp_path)
+    st.cache_resource.clear()
+    app = page(number="7")  # a number that these weights can translate
+    st.cache_resource.clear()
+    assert_fine(app)
+    assert said in unescape(html(app))
+    assert not app.get("plotly_chart")
 
 
 def test_the_page_brings_no_torch():

@@ -230,12 +230,12 @@ def _take_exercise(text: str | None = None) -> None:
     controls.take(EXERCISE, restrict="Equal blocks", causal=False, **words)
 
 
-def predict_first() -> bool:
-    """Whether questions come before the numbers."""
+def predict_first(what: str = "what will happen before it shows the numbers") -> bool:
+    """Whether questions come before the numbers; what: is asked."""
     on: bool = address.bound(
         st.toggle,
         "Predict first",
         key="predict",
-        help="Asks what will happen before it shows the numbers. A link keeps this, for a class.",
+        help=f"Asks {what}. A link keeps this, for a class.",
     )
     return on

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 
@@ -50,10 +52,11 @@ def choose() -> Chosen:
                 "one. “What is a head worth?” measures it.",
             )
         ]
-        # A damaged file must not take the other controls along: they are drawn before it is read.
+        # What is refused must not take the other controls along: a damaged file is read after they are drawn, and
+        # positions that cannot be after all of them.
         place = st.container(width="content")
         limits = _limits()
-        predict = restriction_controls.predict_first()
+        predict = restriction_controls.predict_first("which head hurts most, before “What is a head worth?” shows it")
     with place:
         off = _heads_off(translate_run.translator(name).weights.num_heads)
     return Chosen(name, _joined(limits, off), predict)
@@ -64,7 +67,7 @@ class _Limit:
     """One restriction of one attention."""
 
     where: str
-    restriction: Restriction
+    make: Callable[[], Restriction]  # ValueError for positions that cannot be
 
 
 def _limits() -> list[_Limit]:
@@ -79,16 +82,16 @@ def _limits() -> list[_Limit]:
     if kind == NONE:
         return []
     if kind == FIRST:
-        return [_Limit("cross", FirstWords(_whole("Further words (k)", "ahead", 0)))]
+        return [_Limit("cross", partial(FirstWords, _whole("Further words (k)", "ahead", 0)))]
     where = WHERE[
         address.bound(
             st.selectbox, "In", key="limit_in", options=list(WHERE), width=150, help="The attention that is restricted."
         )
     ]
     if kind == BLOCKS:
-        return [_Limit(where, Halves())]
+        return [_Limit(where, Halves)]
     if kind == WINDOW:
-        return [_Limit(where, Window(_whole("Back", "look_back", 1), _whole("On", "look_on", 1)))]
+        return [_Limit(where, partial(Window, _whole("Back", "look_back", 1), _whole("On", "look_on", 1)))]
     typed = address.bound(
         st.text_input,
         "Positions of the heads",
@@ -97,7 +100,7 @@ def _limits() -> list[_Limit]:
         width=200,
         help="A list for each head with semicolons between; 1 is the first word (in the decoder, the start mark).",
     )
-    return [_Limit(where, HeadPositions(read_places(typed)))]
+    return [_Limit(where, lambda: HeadPositions(read_places(typed)))]
 
 
 def _whole(label: str, key: str, value: int) -> int:
@@ -135,7 +138,7 @@ def _range(part: str) -> range:
 def _joined(limits: list[_Limit], off: tuple[Head, ...]) -> Rules:
     rules = FREE
     for limit in limits:
-        rules = replace(rules, **{limit.where: (*getattr(rules, limit.where), limit.restriction)})
+        rules = replace(rules, **{limit.where: (*getattr(rules, limit.where), limit.make())})
     for name in dict.fromkeys(head.attention for head in off):
         switched = HeadsOff(tuple(head.head for head in off if head.attention == name))
         rules = replace(rules, **{name: (*getattr(rules, name), switched)})
@@ -147,7 +150,7 @@ def _heads_off(num_heads: int) -> tuple[Head, ...]:
     by_code = {f"{head.attention}{head.head + 1}": head for head in all_heads(num_heads)}
     if said := address.given("heads_off"):
         codes = said.split(",")
-        st.session_state[_OFF] = codes if all(code in by_code for code in codes) else None
+        st.session_state[_OFF] = codes if codes == [code for code in by_code if code in codes] else None
     off = [code for code in by_code if code in (st.session_state.get(_OFF) or ())]
     with st.popover(
         f"Off: {', '.join(off)}" if 0 < len(off) < restriction_controls.MOST_NAMED else _counted(len(off)),
@@ -162,7 +165,8 @@ def _heads_off(num_heads: int) -> tuple[Head, ...]:
             key="translate_heads_off",
             on_change=_take_off,
         )
-    address.keep("heads_off", ",".join(off), "heads such as encoder1,cross3", is_default=not off)
+    expected = "heads such as encoder1,cross3, in the order of the list, with commas between"
+    address.keep("heads_off", ",".join(off), expected, is_default=not off)
     return tuple(by_code[code] for code in off)
 
 
