@@ -16,15 +16,17 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from mha.rounding import percent
 from mha.translator import weights as weights_module
-from mha.translator.evaluate import Head, accuracy, heads_off, sample
+from mha.translator.evaluate import Accuracy, Head, accuracy, heads_off, sample
+from mha.translator.findings import Crossing, crossings
 from mha.translator.model import Translator
-from mha.translator.numbers import english_words
+from mha.translator.numbers import english_words, german_words
 from mha.translator.reading import read_number
 from mha.translator.restrictions import FirstWords, HeadPositions, HeadsOff, Rules, Window
 from mha.translator.split import is_held_out
-from mha.translator.weights import drawn_like, load, save_bytes, shipped
-from mha.ui import translate_run
+from mha.translator.weights import END, drawn_like, load, save_bytes, shipped
+from mha.ui import translate_run, translate_worth
 from mha.ui.translate_controls import read_places
 from tests.samples import run_python
 from tests.test_pages import ROOT, assert_fine, opened
@@ -135,6 +137,70 @@ def test_two_crossings_are_told_apart():
     assert "The first crossing.</b> “seventy seven” becomes “sieben und siebzig”" in shown
     assert "The second crossing.</b> “seventy seven” becomes “sieben und siebzig”" in shown
     assert "The crossing." not in shown
+
+
+def test_a_crossing_is_pointed_out_in_the_heads_that_show_it_and_in_no_other():
+    def in_heads(number: int, at: Crossing) -> list[str]:
+        passes = translator().follow([english_words(number)], [(*german_words(number), END)])
+        maps = passes.cross.trace.weights[0]
+        most = [(maps[h, at.target_units].argmax(), maps[h, at.target_tens].argmax()) for h in range(HEADS)]
+        units, tens = maps[:, at.target_units, at.source_units], maps[:, at.target_tens, at.source_tens]
+        shows = [h for h in range(HEADS) if most[h] == (at.source_units, at.source_tens)]
+        return [f"head {h + 1} (weights {units[h]:.2f} and {tens[h]:.2f})" for h in shows]
+
+    with_one = ((number, crossings(number)) for number in sample().tolist())
+    said = ((number, in_heads(number, found[0])) for number, found in with_one if len(found) == 1)
+    number, heads = next((number, heads) for number, heads in said if 0 < len(heads) < HEADS)
+    assert f", in {' and '.join(heads)}.</p>" in html(page(number=str(number)))
+
+
+def test_one_step_says_what_each_head_looks_at_and_which_words_might_have_come():
+    step = 3
+    app = page(number="321", translate_view="One step", word=str(step + 1), heads_off="cross2")
+    [translation] = translator().translate([english_words(321)], Head("cross", 1).off())
+    passes = translator().follow([english_words(321)], [translation.produced], Head("cross", 1).off())
+    said = re.sub("<[^>]+>", "", html(app))
+    assert f"While word {step + 1}, “{translation.produced[step]}”, is produced" in said
+    for h in (0, 2, 3):
+        weights = passes.cross.trace.weights[0, h, step]
+        most = weights.argmax()
+        assert f"Head {h + 1}looks at “{passes.sources[0][most]}” ({most + 1}) {weights[most]:.2f}" in said
+    assert "Head 2has no key left: it looks at nothing" in said
+    chances = dict(zip(passes.probabilities[0, step].tolist(), translator().weights.target_words, strict=True))
+    first, second = sorted(chances, reverse=True)[:2]
+    assert f"The next word: “{chances[first]}” {percent(first)}, “{chances[second]}” {percent(second)}, " in said
+
+
+def test_looking_ahead_says_what_the_library_counts():
+    app = page(translate_view="Looking ahead")
+    assert_fine(app)
+    none, one = (accuracy(translator(), sample(), Rules(cross=(FirstWords(ahead),))).by_crossing() for ahead in (0, 1))
+    of = {key: f"{part.right.sum()} of {len(part.right)}" for key, part in none.items()}
+    more = {key: f"{part.right.sum()} of {len(part.right)}" for key, part in one.items()}
+    assert f"{of[False]} numbers without a crossing come out right, and {of[True]} with one." in html(app)
+    assert f"source words 1 to i + 1, it is {more[False]} and {more[True]}." in html(app)
+    table = app.dataframe[0].value
+    assert table.loc["words 1 to i", "crossing True"] == 100 * none[True].share
+    assert table.loc["words 1 to i + 1", "crossing True"] == 100 * one[True].share
+
+
+@pytest.mark.parametrize(
+    ("off", "said"),
+    [
+        (
+            ["110", "011", "111"],
+            "Decoder head 1 or Decoder head 2 switched off: 2 of 3; any other head: at least 3. 1 of 3",
+        ),
+        (["111", "010", "011"], "Decoder head 2 switched off: 1 of 3; any other head: at least 2. 1 of 3"),
+    ],
+)
+def test_the_finding_on_heads_by_hand(off, said):
+    def of(right):
+        return Accuracy(np.arange(3), np.array([one == "1" for one in right]))
+
+    found = {Head("decoder", h): of(right) for h, right in enumerate(off)}
+    whole = f"Intact, 3 of 3 come out right. {said} heads can be switched off, alone, without a number lost."
+    assert translate_worth.finding(of("111"), found) == whole
 
 
 def test_the_marked_row_is_the_word_that_is_produced():
