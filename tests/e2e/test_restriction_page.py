@@ -97,7 +97,7 @@ def test_the_exercise_from_a_fresh_start(page, server):
     field = page.get_by_role("textbox", name="Your text")
     field.fill("other words")
     page.get_by_role("link", name="Steps", exact=True).click()
-    page.get_by_text("One cell of a map").wait_for()
+    page.get_by_text("One cell of head 1").wait_for()
     expect(page.get_by_role("textbox", name="Your text")).to_have_value("other words")
 
 
