@@ -327,6 +327,13 @@ def test_on_a_phone_every_panel_has_its_scale_elsewhere_each_scale_stands_once(w
     assert sum(trace["name"] == "scale" for trace in shown["data"]) == scales
 
 
+def test_a_difference_that_rounds_to_nothing_has_no_sign():
+    values = np.array([[[-0.001, 0.004], [-0.5, 0.25]]])
+    shown = head_maps(values, ["a", "b"], ["c", "d"], names=["Head 1"], kind="difference", show_values=True)
+    assert {"0.00", "\u22120.50", "+0.25"} <= set(texts_in(shown))
+    assert not {"+0.00", "\u22120.00"} & set(texts_in(shown))
+
+
 @pytest.mark.parametrize("heads", [1, 2, 3, 8])
 @pytest.mark.parametrize("width", [340, 820])
 def test_no_word_stands_outside_where_plotly_would_drop_it(width, heads):

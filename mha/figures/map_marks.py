@@ -81,6 +81,9 @@ def numbers_in(maps: Maps, place: Grid, panel: int, looks: Theme) -> list[Word]:
         x, y = place.corner(m, panel)
         value = maps.values[m, i, j]
         share = min(1.0, max(0.0, (value - maps.low) / (maps.high - maps.low)))
-        number = f"{value:{maps.kind.in_cell}}".replace("-", "\u2212")
+        number = f"{value:{maps.kind.in_cell}}"
+        if not float(number):
+            number = number.lstrip("+-")  # a zero has no sign
+        number = number.replace("-", "\u2212")
         words.append((x + j, y + i, number, "middle center", SMALL_FONT, ink_on(colour_at(colours, share))))
     return words
