@@ -168,6 +168,7 @@ def test_a_check_box_blocks_its_cell_and_opens_it_again(open_page):
 
 def click_cell(page: Page, canvas, column: int, row: int) -> None:
     """A click on the box in the middle of a cell, counted from 1: below the header, beside the queries."""
+    canvas.scroll_into_view_if_needed()  # which waits until the popover stands still
     box = canvas.bounding_box()
     page.mouse.click(box["x"] + custom_mask.QUERIES + custom_mask.BOX * (column - 0.5), box["y"] + ROW * (row + 0.5))
 

@@ -148,6 +148,7 @@ def test_ticked_positions_and_heads_off_travel_in_the_address(open_page):
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Tick positions").click()
     grid = page.get_by_test_id("stPopoverBody").locator("canvas").first
+    grid.scroll_into_view_if_needed()  # which waits until the popover stands still
     size = grid.bounding_box()
     assert size is not None
     row = size["height"] / 3  # names, head 1, head 2
