@@ -129,6 +129,21 @@ def attention_by_hand(
     return attention, contributions, output
 
 
+def run_alone(*arguments: str, folder: Path, **environment: str) -> str:
+    """What Python prints in `folder`, where nothing says where this project is, if it warns of nothing."""
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-Werror", *arguments],
+        cwd=folder,
+        env=kept | {"PYTHONUTF8": "1", **environment},
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def run_python(code: str, **environment: str) -> str:
     """What `code` prints in a fresh process in which any warning is an error."""
     done = subprocess.run(

@@ -355,6 +355,12 @@ def test_weights_have_the_same_scale_whatever_they_are():
         assert (axis["cmin"], axis["cmax"]) == (0, 1)
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_scores_have_the_even_colours_of_numbers_and_differences_those_of_weights(theme):
+    for kind, colours in (("scores", THEMES[theme].numbers), ("difference", THEMES[theme].difference)):
+        assert figure(kind=kind, theme=theme)["layout"]["coloraxis"]["colorscale"] == colours
+
+
 @pytest.mark.parametrize("kind", ["difference", "scores"])
 def test_differences_and_scores_are_centred_with_one_bound_for_all_maps(kind):
     values = some_weights() - 0.5

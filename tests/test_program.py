@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -29,6 +27,7 @@ from mha.export import Scene, program
 from mha.export.program import LIBRARIES, file_name
 from mha.restriction import Restriction
 from mha.torch_engine import BETWEEN_ENGINES
+from tests.samples import run_alone
 from tests.scenes import MODEL, RESTRICTED, SCENES, scenes
 
 NO_TORCH = find_spec("torch") is None
@@ -50,20 +49,6 @@ for path in (first, *others):
 """
 
 
-def run_all(paths: list[Path], folder: Path) -> None:
-    """Run the scripts where nothing says where this project is; they may warn of nothing."""
-    environment = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    done = subprocess.run(
-        [sys.executable, "-Werror", "-c", RUN_ALL, *map(str, paths)],
-        cwd=folder,
-        env=environment,
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @dataclass(frozen=True)
 class Runs:
     made: dict[tuple[str, str], dict[str, Array]]  # by scene and library
@@ -83,7 +68,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
     names = [FIRST, *(name for name in ALL if name != FIRST)]
     with ThreadPoolExecutor(2) as pool:
-        for job in [pool.submit(run_all, [paths[name, library] for name in names], folder) for library in LIBRARIES]:
+        scripts = [[str(paths[name, library]) for name in names] for library in LIBRARIES]
+        for job in [pool.submit(run_alone, "-c", RUN_ALL, *some, folder=folder) for some in scripts]:
             job.result()
     made = {}
     for key, path in paths.items():

@@ -6,9 +6,6 @@ by `python snippet.py`, and its print is read; then the others do, each in a nam
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +23,7 @@ from mha.attention import Trace, tolerance
 from mha.config import Model
 from mha.export import Scene, Snippet, script, snippets
 from mha.torch_engine import BETWEEN_ENGINES
+from tests.samples import run_alone
 from tests.scenes import BIG_GRID, CAUSAL, CUSTOM, GRID, MODEL, ONE, PADDING, SCENES, TWO, T, scene, scenes
 
 NO_TORCH = find_spec("torch") is None
@@ -60,18 +58,8 @@ EXPECTED = (
 
 
 def python(*arguments: str, folder: Path) -> str:
-    environment = {"KERAS_BACKEND": "torch", "KERAS_HOME": str(folder / "keras"), "PYTHONIOENCODING": "utf-8"}
-    environment |= {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    said = subprocess.run(
-        [sys.executable, "-Werror", *EXPECTED, *arguments],
-        cwd=folder,
-        env=environment,
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert said.returncode == 0, said.stderr
-    return said.stdout
+    keras = {"KERAS_BACKEND": "torch", "KERAS_HOME": str(folder / "keras")}
+    return run_alone(*EXPECTED, *arguments, folder=folder, **keras)
 
 
 def written(snippet: Snippet, folder: Path, name: str) -> str:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,7 @@ from mha.export.translation import TranslationScene
 from mha.export.translation_program import FILE_NAME, translation_program, translation_zip
 from mha.translator.numbers import german_words
 from mha.translator.weights import SHIPPED, shipped
-from tests.samples import assert_close
+from tests.samples import assert_close, run_alone
 from tests.translations import NUMBERS, RULES, SCENES
 
 # One process for all of them, each in a namespace of its own, as by `python translate_numpy.py --json`.
@@ -35,21 +32,6 @@ for path in paths:
 """
 
 
-def run(*arguments: str, folder: Path) -> str:
-    """What Python prints where nothing says where this project is; it may warn of nothing."""
-    environment = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    done = subprocess.run(
-        [sys.executable, "-Werror", "-X", "utf8", *arguments],
-        cwd=folder,
-        env=environment,
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def unpacked(scene: TranslationScene, folder: Path) -> Path:
     with zipfile.ZipFile(io.BytesIO(translation_zip(scene))) as archive:
         archive.extractall(folder)
@@ -60,7 +42,7 @@ def unpacked(scene: TranslationScene, folder: Path) -> Path:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("translations")
     paths = {name: unpacked(scene, folder / str(number)) for number, (name, scene) in enumerate(SCENES.items())}
-    run("-c", RUN_ALL, *map(str, paths.values()), folder=folder)
+    run_alone("-c", RUN_ALL, *map(str, paths.values()), folder=folder)
     return {name: json.loads(Path(f"{path}.json").read_text("utf-8")) for name, path in paths.items()}
 
 
@@ -83,7 +65,7 @@ def test_a_restriction_makes_other_words(made):
 @pytest.mark.parametrize("weights", SHIPPED)
 def test_it_runs_from_any_folder_and_prints_the_words(weights, tmp_path):
     path = unpacked(TranslationScene(321, weights), tmp_path / "a folder")
-    said = run(str(path), folder=tmp_path)
+    said = run_alone(str(path), folder=tmp_path)
     assert said.startswith("three hundred twenty one -> drei hundert ein und zwanzig\n")
     assert "cross-attention, head 4: drei, hundert, ein, und, zwanzig, [end] look at" in said
 
@@ -93,7 +75,7 @@ def test_other_words_are_translated_where_a_reader_writes_them(tmp_path):
     text = path.read_text("utf-8")
     assert text.count('"five".split()') == 1
     path.write_text(text.replace('"five"', '"nine hundred eighty seven thousand"'), "utf-8")
-    assert " ".join(german_words(987_000)) in run(str(path), folder=tmp_path)
+    assert " ".join(german_words(987_000)) in run_alone(str(path), folder=tmp_path)
 
 
 def test_the_zip_holds_the_script_and_the_weights_and_is_the_same_each_time():

@@ -21,17 +21,23 @@ class Kind:
     word: str
     number: str  # d3 format in the hover
     in_cell: str  # Python format
-    diverges: bool = True  # on both sides of 0; else from 0 to 1
+    scale: str  # the colours of a Theme
 
     def colours(self, looks: Theme) -> Colourscale:
         """The colours of such numbers."""
-        return looks.difference if self.diverges else looks.weights
+        colours: Colourscale = getattr(looks, self.scale)
+        return colours
+
+    @property
+    def diverges(self) -> bool:
+        """Whether they lie on both sides of 0; else they are weights, 0 to 1."""
+        return self.scale != "weights"
 
 
 KINDS = {
-    "weights": Kind("weight", ".4f", ".2f", diverges=False),
-    "difference": Kind("difference", "+.4f", "+.2f"),
-    "scores": Kind("score", ".4f", ".2f"),
+    "weights": Kind("weight", ".4f", ".2f", "weights"),
+    "difference": Kind("difference", "+.4f", "+.2f", "difference"),
+    "scores": Kind("score", ".4f", ".2f", "numbers"),
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from mha.ui import address, whole_numbers
+from mha.ui import address, show, whole_numbers
 
 Lengths = Mapping[int, int]  # number of a text -> tokens
 
@@ -46,7 +46,7 @@ def field(label: str, own: int, length: int, longest: int, *, key: str, number: 
 
 def refused(key: str) -> None:
     """What was typed last, if it was no length: said until the next thing that is done. It belongs beside the field."""
-    whole_numbers.refused(f"_{key}_refused")
+    show.said_once(f"_{key}_refused")
 
 
 def _take(key: str, number: int, own: int, longest: int) -> None:

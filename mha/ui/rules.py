@@ -169,7 +169,7 @@ def _key_ranges(num_heads: int, T: int, *, on: bool) -> Rule:
                             args=(ranges, h, end, low, high),
                             width=130,
                         )
-            whole_numbers.refused("_keys_refused")
+            show.said_once("_keys_refused")
             st.button("Each head its own block", on_click=_own_blocks, disabled=ranges == blocks)
     else:
         show.line("own blocks" if ranges == blocks else "as set", quiet=True)

@@ -7,8 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from mha.ui import show
-
 
 def field(
     label: str, value: int, *, key: str, on_change: Callable[..., None], args: tuple[Any, ...], **look: Any
@@ -30,15 +28,10 @@ def field(
 
 
 def typed(key: str, low: int, high: int, *, what: str, note: str) -> int | None:
-    """What was typed into a field; None if it is no whole number within low to high, which `refused(note)` will say."""
+    """What was typed into a field; None if it is no whole number within low to high: `show.said_once(note)` says so."""
     number = st.session_state[key]
     if number is not None and low <= number <= high and number == int(number):
         return int(number)
     got = "nothing" if number is None else f"{number:g}"
     st.session_state[note] = f"Not used as {what}: expected a whole number from {low} to {high}, got {got}."
     return None
-
-
-def refused(note: str) -> None:
-    """What was typed last, if it was refused: said until the next thing that is done. It belongs beside the field."""
-    show.said_once(note)
